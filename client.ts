@@ -1,0 +1,727 @@
+/**
+ * An MCP client for the terminal: it starts a server over stdio, calls one tool, puts the
+ * server's questions to the person at the keyboard, and prints the result.
+ *
+ * `connect` finds out which era the server belongs to and builds a `Session` for it: `modern`
+ * runs the loop of questions and retries itself, `legacy` answers the server's requests.
+ * Nothing after that can tell which one it has. Sessions know no terminal; `main` does.
+ *
+ *     npx tsx client.ts --server server.ts --ticker NVDA
+ */
+import { spawn } from "node:child_process";
+import { existsSync, realpathSync } from "node:fs";
+import type { Readable, Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import pc from "picocolors";
+import { inline, Person, printable } from "./mcp/ask.ts";
+import {
+  checkContent,
+  fillDefaults,
+  parseText,
+  readForm,
+  type Content,
+  type Field,
+} from "./mcp/form.ts";
+import {
+  ConnectionError,
+  INVALID_PARAMS,
+  METHOD_NOT_FOUND,
+  Peer,
+  RpcError,
+  type Params,
+} from "./mcp/peer.ts";
+import { untilComplete } from "./mcp/rounds.ts";
+import {
+  CallToolResult,
+  CLIENT_CAPABILITIES,
+  CLIENT_INFO,
+  DiscoverResult,
+  ElicitParams,
+  HEADER_MISMATCH,
+  InitializeResult,
+  LEGACY_VERSIONS,
+  MISSING_CAPABILITY,
+  MODERN_VERSIONS,
+  PROTOCOL_VERSION,
+  parseParams,
+  Result,
+  SERVER_INFO,
+  UNSUPPORTED_VERSION,
+  UnsupportedVersion,
+  type ElicitResult,
+  type InputRequest,
+} from "./mcp/schema.ts";
+import { Quote } from "./price.ts";
+
+const SELF = { name: "stock-price-client", title: "Stock price", version: "1.0.0" };
+
+// --- The session -------------------------------------------------------------------------
+
+/** A connection to a server, in whichever era. */
+export type Session = {
+  version: string;
+  /** The name that the server gives itself: for display, not for trust. */
+  name: string | undefined;
+  /**
+   * Sends a request and has the server's questions answered until the result is complete.
+   *
+   * @throws {RpcError} the error that the server answered with
+   * @throws {ConnectionError} it went away, did not answer in time or broke the protocol
+   */
+  request(method: string, params?: Params, signal?: AbortSignal): Promise<Result>;
+  close(): Promise<void>;
+};
+
+/** Answers the questions of servers. What it can do is what is declared to them. */
+export type Answerer = {
+  form(question: Form, signal?: AbortSignal): Promise<ElicitResult>;
+};
+export type Form = { message: string; fields: Field[] };
+
+export type Options = {
+  /** A version, or auto: 2026-07-28 if the server speaks it, else by handshake. */
+  protocol?: string;
+  /** Left out, servers are told that nobody can be asked. */
+  answerer?: Answerer | undefined;
+  /** For each request, less the time in which a person is being asked (60 s). */
+  timeoutMs?: number;
+  /** For the first answer, from the start of the process (10 s, or less with `timeoutMs`). */
+  probeMs?: number;
+  /** Ends the attempt to connect. */
+  signal?: AbortSignal;
+  onNote?: (note: string) => void;
+  onLine?: Peer["onLine"];
+};
+
+/**
+ * Starts a server and finds out how to speak with it. `startServer` may be called twice: some
+ * servers of the old era die of the first question of the new one.
+ *
+ * @throws {ConnectionError} it did not start, went away, or shares no version with us
+ */
+export async function connect(
+  startServer: () => Server,
+  options: Options,
+): Promise<Session> {
+  const { protocol = "auto", signal } = options;
+  let line = open(startServer, options);
+  try {
+    if (LEGACY_VERSIONS.includes(protocol)) return await legacy(line, protocol, options);
+    const found = await probe(line, options);
+    signal?.throwIfAborted();
+    if (found.era === "modern") return modern(line, found, options);
+    if (protocol !== "auto") {
+      const hint = "leave --protocol out to speak with it in its own way";
+      throw new ConnectionError(
+        `the server does not speak ${protocol}: ${found.why}; ${hint}`,
+      );
+    }
+    const newest = String(LEGACY_VERSIONS[0]);
+    return await legacy(line, newest, options).catch(async (error) => {
+      if (!line.isGone || signal?.aborted) throw error;
+      await line.server.stop();
+      line = open(startServer, options);
+      return legacy(line, newest, options);
+    });
+  } catch (error) {
+    await line.server.stop();
+    throw error;
+  }
+}
+
+/** A started server and our end of the connection to it. */
+type Line = { server: Server; peer: Peer; clock: Clock; isGone: boolean };
+
+function open(startServer: () => Server, { onNote = () => {}, onLine }: Options): Line {
+  const server = startServer();
+  const peer = new Peer(server.output, server.input);
+  peer.onNote = onNote;
+  peer.onLine = onLine;
+  const line: Line = { server, peer, clock: new Clock(), isGone: false };
+  void server.gone.then((cause) => {
+    line.isGone = true;
+    peer.close(new ConnectionError(cause));
+  });
+  void peer.listen();
+  return line;
+}
+
+/** Sends one request under a time limit. Giving up is told to the server. */
+async function send(
+  { peer, clock }: Line,
+  method: string,
+  params: Params,
+  options: { timeoutMs?: number; signal?: AbortSignal | undefined; isFirst?: boolean },
+): Promise<unknown> {
+  const { timeoutMs = 60_000, signal, isFirst = false } = options;
+  const reason = `the server did not answer ${method} within ${timeoutMs / 1000} s`;
+  const limit = clock.limit(timeoutMs, new ConnectionError(`${reason} (see --timeout)`));
+  try {
+    return await peer.request(method, params, {
+      signal: signal ? AbortSignal.any([signal, limit.signal]) : limit.signal,
+      // What opens a connection must not be cancelled; closing it says the same.
+      onAbandon: (requestId) => {
+        if (!isFirst) peer.notify("notifications/cancelled", { requestId });
+      },
+    });
+  } finally {
+    limit.end();
+  }
+}
+
+/** Checks a question, whichever way it came, and has it answered. */
+async function answer(
+  { method, params }: InputRequest,
+  answerer: Answerer | undefined,
+  signal?: AbortSignal,
+): Promise<ElicitResult> {
+  if (method !== "elicitation/create" || !answerer) {
+    throw new RpcError(METHOD_NOT_FOUND, `this client does not answer ${method}`);
+  }
+  const { mode, message } = parseParams(ElicitParams, params, method);
+  if (mode !== "form") {
+    throw new RpcError(INVALID_PARAMS, `this client declared no elicitation by ${mode}`);
+  }
+  return answerer.form({ message, fields: readForm(params["requestedSchema"]) }, signal);
+}
+
+// --- Probe: which era? -------------------------------------------------------------------
+
+type Found =
+  | { era: "modern"; version: string; name?: string | undefined }
+  | { era: "legacy"; why: string };
+
+/** Asks the one question that only a modern server answers, and judges by what comes back. */
+async function probe(line: Line, options: Options, isRetry = false): Promise<Found> {
+  const { timeoutMs = 60_000, probeMs = Math.min(10_000, timeoutMs), signal } = options;
+  const preferred = String(MODERN_VERSIONS[0]);
+  const params = { _meta: envelope(preferred, options.answerer) };
+  const limits = { timeoutMs: probeMs, signal, isFirst: true };
+  const reply = await send(line, "server/discover", params, limits).catch(
+    (error) => error,
+  );
+
+  const discovery = DiscoverResult.safeParse(reply);
+  if (discovery.success) {
+    const version = choose(discovery.data.supportedVersions);
+    return { era: "modern", version, name: discovery.data._meta?.[SERVER_INFO]?.name };
+  }
+  if (reply instanceof RpcError && reply.code === UNSUPPORTED_VERSION) {
+    choose(UnsupportedVersion.safeParse(reply.data).data?.supported ?? []);
+    if (!isRetry) return probe(line, options, true);
+    throw new ConnectionError("the server refuses the very version that it offers");
+  }
+  if (reply instanceof RpcError) {
+    // These codes exist in the new era only, so it is no fall back that is needed.
+    const isModern = [MISSING_CAPABILITY, HEADER_MISMATCH].includes(reply.code);
+    if (isModern) return { era: "modern", version: preferred };
+    return { era: "legacy", why: `it answered server/discover with error ${reply.code}` };
+  }
+  if (reply instanceof Error) return { era: "legacy", why: reply.message };
+  return { era: "legacy", why: "it answered server/discover with no list of versions" };
+}
+
+function choose(theirs: string[]): string {
+  const version = MODERN_VERSIONS.find((ours) => theirs.includes(ours));
+  if (version !== undefined) return version;
+  throw new ConnectionError(
+    `no version in common: the server speaks ${theirs.join(", ") || "none that it names"}, ` +
+      `this client ${[...MODERN_VERSIONS, ...LEGACY_VERSIONS].join(", ")}`,
+  );
+}
+
+// --- Modern: we run the loop -------------------------------------------------------------
+
+/** The only requests that a server may answer with a question. */
+const MAY_ASK = ["tools/call", "prompts/get", "resources/read"];
+
+function modern(
+  line: Line,
+  { version, name }: { version: string; name?: string | undefined },
+  options: Options,
+): Session {
+  const { answerer, timeoutMs } = options;
+  return {
+    version,
+    name,
+    request(method, params = {}, signal) {
+      const _meta = { ...(params["_meta"] as Params), ...envelope(version, answerer) };
+      return untilComplete(
+        async (retry) => {
+          const limits = { ...(timeoutMs && { timeoutMs }), signal };
+          const result = await send(line, method, { ...params, ...retry, _meta }, limits);
+          const { resultType } = Result.parse(result);
+          if (resultType !== "input_required" || MAY_ASK.includes(method)) return result;
+          throw new ConnectionError(`the server may not ask for input during ${method}`);
+        },
+        // There is no answer that says no such question: what is wrong with it ends the call.
+        (question) =>
+          answer(question, answerer, signal).catch((error) => {
+            if (!(error instanceof RpcError)) throw error;
+            throw new ConnectionError(
+              `the server asked what it may not: ${error.message}`,
+            );
+          }),
+        signal,
+      );
+    },
+    close: () => line.server.stop(),
+  };
+}
+
+/** What every request says about its sender. */
+function envelope(version: string, answerer: Answerer | undefined): Params {
+  return {
+    [PROTOCOL_VERSION]: version,
+    [CLIENT_INFO]: SELF,
+    [CLIENT_CAPABILITIES]: answerer ? { elicitation: { form: {} } } : {},
+  };
+}
+
+// --- Legacy: the server runs the loop ----------------------------------------------------
+
+async function legacy(line: Line, asked: string, options: Options): Promise<Session> {
+  const { peer, clock, server } = line;
+  const { answerer, timeoutMs, signal, onNote } = options;
+  peer.onRequest = (method, params, withdrawn) => {
+    if (method === "ping") return {};
+    return clock.pause(() => answer({ method, params }, answerer, withdrawn));
+  };
+  peer.onNotification = (method, { requestId }) => {
+    if (method === "notifications/cancelled") peer.drop(requestId);
+  };
+  const limits = { ...(timeoutMs && { timeoutMs }), signal };
+  const reply = await send(
+    line,
+    "initialize",
+    {
+      protocolVersion: asked,
+      // Before 2025-11-25 there was one mode, and no name for it.
+      capabilities: answerer
+        ? { elicitation: asked < "2025-11-25" ? {} : { form: {} } }
+        : {},
+      clientInfo: SELF,
+    },
+    { ...limits, isFirst: true },
+  );
+  const { protocolVersion: version, serverInfo } = InitializeResult.parse(reply);
+  if (!LEGACY_VERSIONS.includes(version)) {
+    const ours = LEGACY_VERSIONS.join(", ");
+    throw new ConnectionError(
+      `the server speaks version ${version}, this client ${ours}`,
+    );
+  }
+  if (version !== asked)
+    onNote?.(`the server answers in version ${version}, not ${asked}`);
+  peer.notify("notifications/initialized");
+  return {
+    version,
+    name: serverInfo?.name,
+    request: async (method, params = {}, signal) =>
+      Result.parse(await send(line, method, params, { ...limits, signal })),
+    close: () => server.stop(),
+  };
+}
+
+/** A clock that stands still while a person is being asked. */
+class Clock {
+  #asking = 0;
+  #stoppedAt = 0;
+  #stoodStill = 0;
+
+  /** Milliseconds that have counted. */
+  #now(): number {
+    return (this.#asking > 0 ? this.#stoppedAt : performance.now()) - this.#stoodStill;
+  }
+
+  async pause<T>(ask: () => Promise<T>): Promise<T> {
+    if (this.#asking++ === 0) this.#stoppedAt = performance.now();
+    try {
+      return await ask();
+    } finally {
+      if (--this.#asking === 0) this.#stoodStill += performance.now() - this.#stoppedAt;
+    }
+  }
+
+  /** A signal that aborts with the reason once `ms` have counted; `end` lets go of it. */
+  limit(ms: number, reason: Error): { signal: AbortSignal; end: () => void } {
+    const abort = new AbortController();
+    const end = this.#now() + ms;
+    let timer: NodeJS.Timeout;
+    const wait = () => {
+      const left = end - this.#now();
+      if (left <= 0) abort.abort(reason);
+      else timer = setTimeout(wait, Math.max(left, 50));
+    };
+    wait();
+    return { signal: abort.signal, end: () => clearTimeout(timer) };
+  }
+}
+
+// --- The server process ------------------------------------------------------------------
+
+/** A started server: its two streams, why it has gone once it has, and how to end it. */
+export type Server = {
+  input: Writable;
+  output: Readable;
+  gone: Promise<string>;
+  stop(): Promise<void>;
+};
+
+/** What a server is given of our environment; everything else only by name (`--env`). */
+const PASSED_ON =
+  "PATH HOME USER LOGNAME SHELL LANG LANGUAGE LC_ALL LC_CTYPE TZ TERM TMPDIR TEMP TMP " +
+  "HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy NODE_USE_ENV_PROXY " +
+  "NODE_EXTRA_CA_CERTS SSL_CERT_FILE SSL_CERT_DIR " +
+  "SYSTEMROOT SYSTEMDRIVE WINDIR COMSPEC PATHEXT APPDATA LOCALAPPDATA PROGRAMFILES " +
+  "PROGRAMDATA USERPROFILE USERNAME HOMEDRIVE HOMEPATH PROCESSOR_ARCHITECTURE";
+
+const STOP_STEP_MS = 2000;
+const STDERR_TAIL = 2000;
+
+/**
+ * Starts a server. A script runs in this very Node with this very loader, anything else is a
+ * command; never in a shell.
+ *
+ * @param env variables beside those that every server gets
+ * @param onStderr hears what the server logs
+ */
+export function startProcess(
+  command: string,
+  args: string[],
+  env: Record<string, string>,
+  onStderr: (text: string) => void,
+): Server {
+  const isScript = /\.[cm]?[jt]s$/.test(command);
+  if (isScript && !existsSync(command)) throw new ConnectionError(`no file ${command}`);
+  const [file, argv] = isScript
+    ? [process.execPath, [...process.execArgv, command, ...args]]
+    : [command, args];
+  const passed = PASSED_ON.split(" ").flatMap((name) => {
+    const value = process.env[name];
+    return value === undefined ? [] : [[name, value]];
+  });
+  // A process group of its own: Ctrl-C is for us, and no grandchild survives.
+  const hasGroup = process.platform !== "win32";
+  const child = spawn(file, argv, {
+    env: { ...Object.fromEntries(passed), ...env },
+    stdio: ["pipe", "pipe", "pipe"],
+    detached: hasGroup,
+    windowsHide: true,
+  });
+
+  // Always read, or a chatty server would block in the middle of an answer.
+  let tail = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    tail = (tail + text).slice(-STDERR_TAIL);
+    onStderr(text);
+  });
+  const said = () => (tail.trim() === "" ? "" : `; it said: ${tail.trim()}`);
+
+  let isClosed = false;
+  const gone = new Promise<string>((resolve) => {
+    const leave = (what: string) => (
+      (isClosed = true),
+      resolve(`the server ${what}${said()}`)
+    );
+    child.on("error", (error) => leave(`could not be started: ${error.message}`));
+    // Not on exit: its last bytes may still be on the way.
+    child.on("close", (code, signal) =>
+      leave(signal ? `was ended by ${signal}` : `ended with exit code ${code}`),
+    );
+    const closedOutput = () => leave("closed its output");
+    child.stdout.on("end", () => setTimeout(closedOutput, 500).unref());
+  });
+
+  const kill = (signal: NodeJS.Signals) => {
+    try {
+      if (hasGroup && child.pid) process.kill(-child.pid, signal);
+      else child.kill(signal);
+    } catch {
+      // It has gone.
+    }
+  };
+  return {
+    input: child.stdin,
+    output: child.stdout,
+    gone,
+    async stop() {
+      child.stdin.end();
+      const exited = new Promise<void>((resolve) => {
+        if (child.exitCode !== null || child.signalCode !== null || !child.pid) resolve();
+        else child.once("exit", () => resolve());
+      });
+      let step: NodeJS.Timeout | undefined;
+      const patience = new Promise<void>((resolve) => {
+        step = setTimeout(() => {
+          kill("SIGTERM");
+          step = setTimeout(() => (kill("SIGKILL"), resolve()), STOP_STEP_MS);
+        }, STOP_STEP_MS);
+      });
+      await Promise.race([exited, patience]);
+      clearTimeout(step);
+      kill("SIGKILL"); // whatever it left behind in its group
+      child.stdout.destroy();
+      child.stderr.destroy();
+    },
+  };
+}
+
+// --- Main --------------------------------------------------------------------------------
+
+const HELP = `\
+Calls a tool of an MCP server over stdio, and lets you answer its questions.
+
+npx tsx client.ts --server <script or command> [options] [-- arguments for the server]
+
+--ticker <symbol>       ask for this ticker; left out, the server asks for it
+--tool <name>           another tool (default get_stock_price)
+--args <json object>    its arguments
+--answer <field=value>  answer the server's questions from here (repeatable)
+--defaults              answer with the defaults of the form, ask nobody
+--protocol <version>    auto (default), 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26,
+                        2024-11-05
+--timeout <seconds>     for one request; the clock stops while a person is being asked (60)
+--env <NAME[=VALUE]>    pass a variable on to the server (repeatable)
+--json                  print the structured result as one line of JSON
+-v, --verbose           show the JSON-RPC lines on stderr: → sent, ← received
+-h, --help
+
+exit: 0 a result; 1 the tool failed, or you declined or cancelled; 2 bad usage;
+3 the server could not be started, broke the protocol or went away; 130 Ctrl-C
+`;
+
+/** An end that is not a result: one sentence for stderr, and the exit code. */
+class Failure extends Error {
+  readonly exitCode: number;
+  constructor(exitCode: number, message: string) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+type Settings = ReturnType<typeof readSettings>;
+
+function readSettings(argv: string[]) {
+  const bad = (reason: string) => new Failure(2, `${reason} (see --help)`);
+  const parse = () =>
+    parseArgs({
+      args: argv,
+      allowPositionals: true,
+      tokens: true,
+      options: {
+        server: { type: "string" },
+        ticker: { type: "string" },
+        tool: { type: "string", default: "get_stock_price" },
+        args: { type: "string", default: "{}" },
+        answer: { type: "string", multiple: true, default: [] },
+        defaults: { type: "boolean", default: false },
+        protocol: { type: "string", default: "auto" },
+        timeout: { type: "string", default: "60" },
+        env: { type: "string", multiple: true, default: [] },
+        json: { type: "boolean", default: false },
+        verbose: { type: "boolean", short: "v", default: false },
+        help: { type: "boolean", short: "h", default: false },
+      },
+    });
+  let parsed: ReturnType<typeof parse>;
+  try {
+    parsed = parse();
+  } catch (error) {
+    throw bad(error instanceof Error ? error.message : String(error));
+  }
+  const { values, positionals, tokens } = parsed;
+  const dashes =
+    tokens.find(({ kind }) => kind === "option-terminator")?.index ?? Infinity;
+  const stray = tokens.find(({ kind, index }) => kind === "positional" && index < dashes);
+  if (stray)
+    throw bad(`unexpected argument ${argv[stray.index]}: the server's own follow --`);
+  if (!values.help && !values.server) throw bad("--server is missing");
+
+  const versions = ["auto", ...MODERN_VERSIONS, ...LEGACY_VERSIONS];
+  if (!versions.includes(values.protocol)) {
+    throw bad(`--protocol must be one of ${versions.join(", ")}, not ${values.protocol}`);
+  }
+  const timeoutMs = Number(values.timeout) * 1000;
+  if (!(timeoutMs > 0 && timeoutMs <= 2 ** 31 - 1)) {
+    throw bad(`--timeout must be a number of seconds above 0, not ${values.timeout}`);
+  }
+  let args: unknown;
+  try {
+    args = JSON.parse(values.args);
+  } catch {
+    args = undefined;
+  }
+  if (typeof args !== "object" || args === null || Array.isArray(args)) {
+    throw bad(`--args must be a JSON object, not ${values.args}`);
+  }
+  const pair = (text: string, option: string): [string, string] => {
+    const at = text.indexOf("=");
+    if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
+    throw bad(`${option} must be name=value, not ${text}`);
+  };
+  const env = values.env.map((text) => {
+    const value = process.env[text];
+    if (text.includes("=")) return pair(text, "--env");
+    if (value === undefined)
+      throw bad(`--env ${text}: there is no such variable to pass on`);
+    return [text, value] as [string, string];
+  });
+  return {
+    ...values,
+    server: values.server ?? "",
+    serverArgs: positionals,
+    timeoutMs,
+    args: { ...args, ...(values.ticker !== undefined && { ticker: values.ticker }) },
+    answers: values.answer.map((text) => pair(text, "--answer")),
+    env: Object.fromEntries(env),
+  };
+}
+
+/** Answers from the command line as far as it goes, and else asks the person, if any. */
+function answererFor(
+  { answers, defaults, server, serverArgs }: Settings,
+  person: Person | undefined,
+  nameOfServer: () => string | undefined,
+): Answerer | undefined {
+  const isPrepared = defaults || answers.length > 0;
+  if (!isPrepared && !person) return undefined;
+  const left = [...answers];
+  return {
+    async form({ message, fields }, signal) {
+      const given: Content = {};
+      // In the order given, so that the answers to a later question wait for it.
+      for (let next = left[0]; next && !Object.hasOwn(given, next[0]); next = left[0]) {
+        const [name, text] = next;
+        const field = fields.find((field) => field.name === name);
+        if (!field) break;
+        const parsed = parseText(field, text);
+        if ("reason" in parsed) throw new Failure(2, `--answer ${name} ${parsed.reason}`);
+        given[name] = parsed.value;
+        left.shift();
+      }
+      const content = isPrepared ? fillDefaults(fields, given) : given;
+      const unanswered = checkContent(fields, content);
+      if (isPrepared && !unanswered) return { action: "accept", content };
+      const from = [server, ...serverArgs].join(" ");
+      if (person && !defaults) {
+        return person.ask({ from, name: nameOfServer(), message, fields, given }, signal);
+      }
+      const names = fields.map(({ name }) => `--answer ${name}=…`).join(", ");
+      throw new Failure(
+        2,
+        `the server asks: "${inline(message)}" and ${unanswered} Answer with ${names}`,
+      );
+    },
+  };
+}
+
+/** The result as text for stdout. */
+function show(result: CallToolResult, { json, tool }: Settings): string {
+  const { content, structuredContent } = result;
+  if (json) {
+    // Still JSON, but with nothing in it that a terminal could obey.
+    return printable(JSON.stringify(structuredContent ?? { content }));
+  }
+  const quote = Quote.safeParse(structuredContent);
+  if (tool === "get_stock_price" && quote.success) {
+    const { symbol, price, source, date } = quote.data;
+    const mark =
+      source === "sample" ? ` (bundled sample of ${date}, not a live price)` : "";
+    return inline(`${symbol} ${price}${mark}`);
+  }
+  return text(content);
+}
+
+function text(content: CallToolResult["content"]): string {
+  const blocks = content.map((block) =>
+    typeof block["text"] === "string" ? block["text"] : `[${block.type}]`,
+  );
+  return printable(blocks.join("\n"));
+}
+
+async function main(argv: string[]): Promise<void> {
+  const settings = readSettings(argv);
+  if (settings.help) return void process.stdout.write(HELP);
+  const { server, serverArgs, env, verbose, timeoutMs, protocol } = settings;
+
+  const hasColor = useColor();
+  const color = pc.createColors(hasColor);
+  const isTerminal = process.stdin.isTTY && process.stderr.isTTY;
+  let person: Person | undefined;
+  const say = (line: string) => process.stderr.write(`${line}\n`);
+  const note = (line: string) => verbose && say(color.dim(`· ${printable(line)}`));
+
+  const ended = new AbortController();
+  const interrupt = (code: number, graceMs = 0) => {
+    process.exitCode = code;
+    setTimeout(() => ended.abort(new Failure(code, "Interrupted.")), graceMs);
+  };
+  for (const [signal, code] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+    ["SIGHUP", 129],
+  ] as const) {
+    process.on(signal, () => interrupt(code));
+  }
+  if (isTerminal) {
+    person = new Person(process.stdin, process.stderr, hasColor);
+    person.onInterrupt = (wasAsked) => interrupt(130, wasAsked ? 2000 : 0);
+  }
+
+  let session: Session | undefined;
+  try {
+    session = await connect(
+      () =>
+        startProcess(server, serverArgs, env, (text) =>
+          note(`server: ${text.trimEnd()}`),
+        ),
+      {
+        protocol,
+        timeoutMs,
+        signal: ended.signal,
+        answerer: answererFor(settings, person, () => session?.name),
+        onNote: note,
+        onLine: (direction, line) => {
+          if (!verbose) return;
+          say(
+            direction === "sent"
+              ? color.cyan(`→ ${printable(line)}`)
+              : color.yellow(`← ${printable(line)}`),
+          );
+        },
+      },
+    );
+    const params = { name: settings.tool, arguments: settings.args };
+    const reply = await session.request("tools/call", params, ended.signal);
+    const result = CallToolResult.safeParse(reply);
+    if (!result.success)
+      throw new ConnectionError("the server's result is no tool result");
+    if (result.data.isError) throw new Failure(1, text(result.data.content));
+    process.stdout.write(`${show(result.data, settings)}\n`);
+  } catch (error) {
+    say(color.red(printable(explain(error))));
+    process.exitCode ||=
+      error instanceof Failure ? error.exitCode : error instanceof RpcError ? 1 : 3;
+  } finally {
+    person?.close();
+    await session?.close();
+  }
+}
+
+function explain(error: unknown): string {
+  if (error instanceof RpcError)
+    return `The server answered with error ${error.code}: ${error.message}`;
+  return error instanceof Error ? error.message : String(error);
+}
+
+function useColor(): boolean {
+  const { NO_COLOR, FORCE_COLOR } = process.env;
+  if (NO_COLOR) return false;
+  return FORCE_COLOR ? FORCE_COLOR !== "0" : process.stderr.isTTY;
+}
+
+if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  await main(process.argv.slice(2));
+}

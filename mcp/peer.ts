@@ -1,0 +1,316 @@
+/**
+ * JSON-RPC 2.0 over two byte streams, one message a line. Everything here would serve any
+ * JSON-RPC protocol; MCP begins in schema.ts.
+ *
+ * A `Peer` is one end of a connection. It sends requests and notifications, hands what
+ * arrives to the handlers assigned to it, and owns everything in flight: the requests it
+ * waits for and the requests it serves. It starts no process and sets no time limit.
+ */
+import type { Readable, Writable } from "node:stream";
+
+export type Id = string | number;
+export type Params = Record<string, unknown>;
+
+/**
+ * Serves one request: takes its method and params, returns the result (or a promise of it).
+ * A thrown `RpcError` is sent as it is, any other error as a bland -32603. The signal aborts
+ * when nobody wants the answer any more.
+ */
+export type Handler = (method: string, params: Params, signal: AbortSignal) => unknown;
+
+export const PARSE_ERROR = -32700;
+export const INVALID_REQUEST = -32600;
+export const METHOD_NOT_FOUND = -32601;
+export const INVALID_PARAMS = -32602;
+export const INTERNAL_ERROR = -32603;
+
+/** A longer line is refused and skipped, so that no peer can fill the memory. */
+export const MAX_LINE_BYTES = 32 * 1024 * 1024;
+
+/** The error that travels: an `error` response, received or to be sent. */
+export class RpcError extends Error {
+  readonly code: number;
+  readonly data: unknown;
+  constructor(code: number, message: string, data?: unknown) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+/** An error that stays home: the other side has gone, or does not speak the protocol. */
+export class ConnectionError extends Error {}
+
+type Waiting = { resolve(result: unknown): void; reject(error: Error): void };
+type Serving = { abort: AbortController; done: Promise<void> };
+
+export class Peer {
+  /** Serves requests. Unset, a request is noted and dropped. */
+  onRequest: Handler | undefined;
+  onNotification: ((method: string, params: Params) => void) | undefined;
+  /** Hears of what is odd but harmless. May hold text from the other side. */
+  onNote: (note: string) => void = () => {};
+  /** Sees every line that is sent or received. */
+  onLine: ((direction: "sent" | "received", line: string) => void) | undefined;
+  /** Answer a line that is no message with an error (a server), or note it (a client). */
+  answersMalformed = false;
+
+  readonly #input: Readable;
+  readonly #output: Writable;
+  readonly #waiting = new Map<Id, Waiting>();
+  readonly #serving = new Map<Id, Serving>();
+  #nextId = 1;
+  #closed: Error | undefined;
+
+  constructor(input: Readable, output: Writable) {
+    this.#input = input;
+    this.#output = output;
+    // A broken pipe shows as the end of the input too, and that is where it is handled.
+    output.on("error", () => {});
+  }
+
+  // --- Sending -------------------------------------------------------------------------
+
+  /**
+   * Sends a request and waits for its result, however long that takes.
+   *
+   * @param options.signal gives up waiting and rejects with the signal's reason
+   * @param options.onAbandon called then, to tell the other side
+   * @throws {RpcError} the error the other side answered with
+   * @throws {ConnectionError} the connection was closed, or the answer is no response
+   */
+  request(
+    method: string,
+    params: Params,
+    options: { signal?: AbortSignal | undefined; onAbandon?: (id: Id) => void } = {},
+  ): Promise<unknown> {
+    const { signal, onAbandon } = options;
+    return new Promise((resolve, reject) => {
+      if (this.#closed) return reject(this.#closed);
+      if (signal?.aborted) return reject(signal.reason);
+      const id = this.#nextId++;
+      const abandon = () => {
+        this.#waiting.delete(id);
+        onAbandon?.(id);
+        reject(signal?.reason);
+      };
+      const settle = () => {
+        this.#waiting.delete(id);
+        signal?.removeEventListener("abort", abandon);
+      };
+      signal?.addEventListener("abort", abandon, { once: true });
+      this.#waiting.set(id, {
+        resolve: (result) => (settle(), resolve(result)),
+        reject: (error) => (settle(), reject(error)),
+      });
+      this.#send({ jsonrpc: "2.0", id, method, params });
+    });
+  }
+
+  notify(method: string, params?: Params): void {
+    this.#send({ jsonrpc: "2.0", method, params });
+  }
+
+  #send(message: object): void {
+    this.#write(JSON.stringify(message));
+  }
+
+  #write(line: string): void {
+    if (!this.#output.writable) return;
+    this.onLine?.("sent", line);
+    this.#output.write(line + "\n");
+  }
+
+  // --- Receiving -----------------------------------------------------------------------
+
+  /** Reads messages until the input ends, whether in peace or in an error. */
+  async listen(): Promise<void> {
+    const lines = new Lines();
+    try {
+      for await (const chunk of this.#input) {
+        for (const line of lines.split(chunk as Buffer)) {
+          if (line) this.#receive(line);
+          else this.#malformed(PARSE_ERROR, `a line is over ${MAX_LINE_BYTES} bytes`);
+        }
+      }
+      if (lines.rest > 0)
+        this.onNote(`the input ended within a line (${lines.rest} bytes)`);
+    } catch (error) {
+      this.onNote(`the input broke: ${error instanceof Error ? error.message : error}`);
+    }
+  }
+
+  #receive(line: Buffer): void {
+    let text: string;
+    let message: unknown;
+    try {
+      text = UTF8.decode(line);
+    } catch {
+      return this.#malformed(PARSE_ERROR, "a line is not UTF-8");
+    }
+    if (!/\S/.test(text)) return;
+    this.onLine?.("received", text);
+    try {
+      message = JSON.parse(text);
+    } catch {
+      return this.#malformed(PARSE_ERROR, "a line is not JSON");
+    }
+    if (!isObject(message)) {
+      // Arrays too: batches existed in one revision only, 2025-03-26.
+      return this.#malformed(INVALID_REQUEST, "a message must be a JSON object");
+    }
+    if ("method" in message) this.#receiveCall(message);
+    else if ("result" in message || "error" in message) this.#receiveResponse(message);
+    else this.#malformed(INVALID_REQUEST, "a message must have a method", message["id"]);
+  }
+
+  #receiveCall({ jsonrpc, id, method, params = {} }: Params): void {
+    if (jsonrpc !== "2.0" || typeof method !== "string") {
+      this.#malformed(INVALID_REQUEST, 'a request has jsonrpc "2.0" and a method', id);
+    } else if (id === undefined) {
+      // Only an absent id makes a notification: null is an error, 0 and "" are ids.
+      if (isObject(params)) this.onNotification?.(method, params);
+    } else if (!isId(id)) {
+      this.#malformed(INVALID_REQUEST, "a request id is a string or an integer");
+    } else if (this.#serving.has(id)) {
+      this.#malformed(INVALID_REQUEST, "the request id is in use already", id);
+    } else if (!isObject(params)) {
+      this.#malformed(INVALID_PARAMS, "params must be an object", id);
+    } else if (!this.onRequest) {
+      this.onNote(`dropped the request ${method}: this side serves none`);
+    } else {
+      this.#serve(id, this.onRequest, method, params);
+    }
+  }
+
+  #receiveResponse({ jsonrpc, id, result, error }: Params): void {
+    // 1 and "1" are two ids, and ours are numbers.
+    const waiting = isId(id) ? this.#waiting.get(id) : undefined;
+    if (!waiting) {
+      const said = isObject(error) ? `: ${error["message"]}` : "";
+      this.onNote(
+        `ignored a response to no open request (id ${JSON.stringify(id)})${said}`,
+      );
+    } else if (jsonrpc === "2.0" && isObject(result) && error === undefined) {
+      waiting.resolve(result);
+    } else if (isObject(error) && Number.isInteger(error["code"])) {
+      const { code, message, data } = error;
+      waiting.reject(new RpcError(code as number, String(message), data));
+    } else {
+      waiting.reject(new ConnectionError("the answer is not a JSON-RPC response"));
+    }
+  }
+
+  /** A response is never answered, whatever is wrong with it: that could go on for ever. */
+  #malformed(code: number, reason: string, id?: unknown): void {
+    if (!this.answersMalformed) return this.onNote(reason);
+    // An id that could not be read is left out: an invented one could hit a real request.
+    const error = { code, message: reason };
+    this.#send({ jsonrpc: "2.0", ...(isId(id) && { id }), error });
+  }
+
+  // --- Serving -------------------------------------------------------------------------
+
+  #serve(id: Id, handler: Handler, method: string, params: Params): void {
+    const abort = new AbortController();
+    const serving: Serving = { abort, done: Promise.resolve() };
+    this.#serving.set(id, serving);
+    serving.done = this.#answer(id, handler, method, params, abort.signal).then(
+      (line) => {
+        if (this.#serving.get(id) !== serving) return; // dropped: nothing more is sent
+        this.#serving.delete(id);
+        this.#write(line);
+      },
+    );
+  }
+
+  async #answer(id: Id, handler: Handler, ...call: Parameters<Handler>): Promise<string> {
+    try {
+      const result = await handler(...call);
+      return JSON.stringify({ jsonrpc: "2.0", id, result });
+    } catch (failure) {
+      let error = failure;
+      if (!(error instanceof RpcError)) {
+        this.onNote(failure instanceof Error ? (failure.stack ?? "") : String(failure));
+        error = new RpcError(INTERNAL_ERROR, "internal error");
+      }
+      const { code, message, data } = error as RpcError;
+      return JSON.stringify({ jsonrpc: "2.0", id, error: { code, message, data } });
+    }
+  }
+
+  /** Stops serving a request: its signal aborts and nothing is sent. Unknown ids pass. */
+  drop(id: unknown): void {
+    const serving = this.#serving.get(id as Id);
+    this.#serving.delete(id as Id);
+    serving?.abort.abort(new ConnectionError("the request was cancelled"));
+  }
+
+  /** Waits until every request is answered; after `graceMs` their signals abort. */
+  async finish(graceMs: number): Promise<void> {
+    const hurry = setTimeout(() => {
+      const reason = new ConnectionError("the server is stopping");
+      for (const { abort } of this.#serving.values()) abort.abort(reason);
+    }, graceMs);
+    while (this.#serving.size > 0) {
+      await Promise.all([...this.#serving.values()].map(({ done }) => done));
+    }
+    clearTimeout(hurry);
+  }
+
+  /** Ends every waiting request, now and later, with the cause. What is served goes on. */
+  close(cause: Error): void {
+    this.#closed ??= cause;
+    for (const { reject } of [...this.#waiting.values()]) reject(this.#closed);
+  }
+}
+
+// --- Bytes and values --------------------------------------------------------------------
+
+/** Drops a byte order mark; throws on bytes that are no UTF-8 rather than guess. */
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
+
+/** Splits on the byte 0x0A before decoding, so no character is ever cut in two. */
+class Lines {
+  #parts: Buffer[] = [];
+  #length = 0;
+
+  /** How many bytes wait for their newline. */
+  get rest(): number {
+    return this.#length;
+  }
+
+  /** Yields each line that ends in the chunk, and `undefined` for one over the limit. */
+  *split(chunk: Buffer): Generator<Buffer | undefined> {
+    let start = 0;
+    for (;;) {
+      const newline = chunk.indexOf(0x0a, start);
+      const part = chunk.subarray(start, newline === -1 ? chunk.length : newline);
+      const wasTooLong = this.#length > MAX_LINE_BYTES;
+      this.#length += part.length;
+      if (this.#length <= MAX_LINE_BYTES) this.#parts.push(part);
+      else {
+        this.#parts = [];
+        if (!wasTooLong) yield undefined;
+      }
+      if (newline === -1) return;
+      // One join a line, not one a chunk: the time stays in step with the bytes.
+      const [only] = this.#parts;
+      const line = this.#parts.length === 1 ? only : Buffer.concat(this.#parts);
+      const complete = this.#length <= MAX_LINE_BYTES;
+      this.#parts = [];
+      this.#length = 0;
+      if (complete) yield line;
+      start = newline + 1;
+    }
+  }
+}
+
+function isObject(value: unknown): value is Params {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Numbers beyond the safe integers would not come back as they came. */
+function isId(value: unknown): value is Id {
+  return typeof value === "string" || Number.isSafeInteger(value);
+}

@@ -1,0 +1,86 @@
+/**
+ * The loop that both eras share. A request that needs the user comes back with questions
+ * instead of a result; whoever runs the loop has them answered and makes the request again.
+ *
+ * From 2026-07-28 on the client runs it: an attempt is a request on the wire, and `ask` is
+ * the person. Before, the server runs it: an attempt is a call of its own handler, and `ask`
+ * is an `elicitation/create` request to the client. The rules are the same.
+ *
+ * @see https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { ConnectionError } from "./peer.ts";
+import {
+  InputRequired,
+  problem,
+  Result,
+  type InputRequest,
+  type InputResponse,
+} from "./schema.ts";
+
+/** What a retry carries beside the original params. Empty on the first attempt. */
+export type Retry = { inputResponses?: Record<string, unknown>; requestState?: string };
+
+export type Attempt = (retry: Retry) => Promise<unknown>;
+export type Ask = (question: InputRequest) => Promise<InputResponse>;
+
+export const MAX_ROUNDS = 10;
+const PAUSE_MS = 200;
+
+/**
+ * Attempts a request until its result is complete.
+ *
+ * @param attempt makes the request with what the retry adds; called anew each round
+ * @param ask answers one question; what it throws ends the loop, and nothing is retried
+ * @param signal ends the pause before a retry without questions
+ * @returns the complete result
+ * @throws {ConnectionError} an unknown or malformed result, or more than 10 rounds
+ */
+export async function untilComplete(
+  attempt: Attempt,
+  ask: Ask,
+  signal?: AbortSignal,
+): Promise<Result> {
+  let retry: Retry = {};
+  for (let round = 0; ; round++) {
+    const result = Result.parse(await attempt(retry));
+    if (result.resultType === "complete") return result;
+    const { inputRequests, requestState } = readQuestions(result);
+    // Counted after the look at the result: one that ends the last round is not lost.
+    if (round === MAX_ROUNDS) {
+      throw new ConnectionError(`the server still asks after ${MAX_ROUNDS} rounds`);
+    }
+    retry = {};
+    if (inputRequests) {
+      const answers: [string, InputResponse][] = [];
+      for (const [key, question] of Object.entries(inputRequests)) {
+        answers.push([key, await ask(question)]);
+      }
+      // Every answer goes under the key of its question, whatever the key is.
+      retry.inputResponses = Object.fromEntries(answers);
+    } else {
+      await sleep(PAUSE_MS, undefined, { ...(signal && { signal }) });
+    }
+    // The very string that came; where none came, none goes out, and "" is a string.
+    if (requestState !== undefined) retry.requestState = requestState;
+  }
+}
+
+function readQuestions(result: Result): InputRequired {
+  const parsed = InputRequired.safeParse(result);
+  if (result.resultType !== "input_required") {
+    throw new ConnectionError(
+      `the server answered with resultType "${result.resultType}"`,
+    );
+  } else if (!parsed.success) {
+    throw new ConnectionError(`the server asks, but not well: ${problem(parsed.error)}`);
+  }
+  const { inputRequests = {}, requestState, ...rest } = parsed.data;
+  const isEmpty = Object.keys(inputRequests).length === 0;
+  if (isEmpty && requestState === undefined) {
+    throw new ConnectionError(
+      "the server asks for input, but holds no question and no state",
+    );
+  }
+  return { ...rest, ...(!isEmpty && { inputRequests }), requestState };
+}

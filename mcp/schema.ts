@@ -1,0 +1,152 @@
+/**
+ * The slice of MCP that is spoken here: versions, error codes and the shape of every message,
+ * each once, as a zod schema with its type inferred from it.
+ *
+ * All objects are open: keys that we do not know pass through, as the protocol wants. Shapes
+ * are those of revision 2026-07-28; the few that only older revisions have come last.
+ *
+ * @see https://modelcontextprotocol.io/specification/2026-07-28/schema
+ */
+import * as z from "zod";
+import { INVALID_PARAMS, RpcError } from "./peer.ts";
+
+// --- Versions and codes ------------------------------------------------------------------
+
+/** Versions without a handshake: every request carries its envelope. Newest first. */
+export const MODERN_VERSIONS = ["2026-07-28"];
+
+/** Versions that begin with `initialize`. Newest first. */
+export const LEGACY_VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+
+export const HEADER_MISMATCH = -32020;
+export const MISSING_CAPABILITY = -32021;
+export const UNSUPPORTED_VERSION = -32022;
+
+export const PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion";
+export const CLIENT_INFO = "io.modelcontextprotocol/clientInfo";
+export const CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
+export const LOG_LEVEL = "io.modelcontextprotocol/logLevel";
+export const SERVER_INFO = "io.modelcontextprotocol/serverInfo";
+
+// --- Every request and result ------------------------------------------------------------
+
+export const Implementation = z.looseObject({ name: z.string(), version: z.string() });
+export type Implementation = z.infer<typeof Implementation>;
+
+const Capability = z.looseObject({});
+export const ClientCapabilities = z.looseObject({
+  elicitation: z
+    .looseObject({ form: Capability.optional(), url: Capability.optional() })
+    .optional(),
+  sampling: Capability.optional(),
+  roots: Capability.optional(),
+});
+export type ClientCapabilities = z.infer<typeof ClientCapabilities>;
+
+/** What a request's `_meta` must hold. */
+export const Envelope = z.looseObject({
+  [PROTOCOL_VERSION]: z.string(),
+  [CLIENT_CAPABILITIES]: ClientCapabilities,
+  [CLIENT_INFO]: Implementation.optional(),
+});
+
+/** An absent `resultType` is what servers of earlier revisions send, and means complete. */
+export const Result = z.looseObject({ resultType: z.string().default("complete") });
+export type Result = z.infer<typeof Result>;
+
+export const DiscoverResult = z.looseObject({
+  supportedVersions: z.array(z.string()),
+  _meta: z
+    .looseObject({ [SERVER_INFO]: Implementation.optional().catch(undefined) })
+    .optional(),
+});
+
+export const UnsupportedVersion = z.looseObject({ supported: z.array(z.string()) });
+
+export const Cancelled = z.looseObject({ requestId: z.union([z.string(), z.number()]) });
+
+// --- Tools -------------------------------------------------------------------------------
+
+/** A question that a server asks: an elicitation, or another kind of request. */
+export const InputRequest = z.looseObject({
+  method: z.string(),
+  params: z.looseObject({}).default({}),
+});
+export type InputRequest = z.infer<typeof InputRequest>;
+
+/** The result that answers a question, under whatever key the question had. */
+export type InputResponse = Record<string, unknown>;
+
+export const InputRequired = z.looseObject({
+  resultType: z.literal("input_required"),
+  inputRequests: z.record(z.string(), InputRequest).optional(),
+  requestState: z.string().optional(),
+});
+export type InputRequired = z.infer<typeof InputRequired>;
+
+export const CallToolParams = z.looseObject({
+  name: z.string(),
+  // Clients in languages with nulls send null for no arguments.
+  arguments: z.record(z.string(), z.unknown()).nullish(),
+  inputResponses: z.record(z.string(), z.unknown()).optional(),
+  requestState: z.unknown().optional(), // checked with its seal
+});
+
+export const CallToolResult = z.looseObject({
+  content: z.array(z.looseObject({ type: z.string() })),
+  structuredContent: z.unknown().optional(),
+  isError: z.boolean().optional(),
+});
+export type CallToolResult = z.infer<typeof CallToolResult>;
+
+export const ListToolsResult = z.looseObject({
+  tools: z.array(z.looseObject({ name: z.string() })),
+});
+
+// --- Elicitation -------------------------------------------------------------------------
+
+/** `mode` is absent in older revisions, and absent means form. */
+export const ElicitParams = z.looseObject({
+  mode: z.string().default("form"),
+  message: z.string(),
+});
+
+export const ElicitResult = z.looseObject({
+  action: z.enum(["accept", "decline", "cancel"]),
+  // Checked against the form that was asked; here it is only some object.
+  content: z.looseObject({}).nullish(),
+});
+export type ElicitResult = z.infer<typeof ElicitResult>;
+
+// --- The handshake of the legacy versions ------------------------------------------------
+
+export const InitializeParams = z.looseObject({
+  protocolVersion: z.string(),
+  capabilities: ClientCapabilities,
+  clientInfo: Implementation,
+});
+export type InitializeParams = z.infer<typeof InitializeParams>;
+
+export const InitializeResult = z.looseObject({
+  protocolVersion: z.string(),
+  serverInfo: Implementation.optional().catch(undefined),
+});
+
+// --- At the edge -------------------------------------------------------------------------
+
+/**
+ * Parses params that came from the other side.
+ *
+ * @throws {RpcError} -32602 with one sentence that names what is wrong and where
+ */
+export function parseParams<T>(schema: z.ZodType<T>, params: unknown, what: string): T {
+  const parsed = schema.safeParse(params);
+  if (parsed.success) return parsed.data;
+  throw new RpcError(INVALID_PARAMS, `${what}: ${problem(parsed.error)}`);
+}
+
+/** The first thing that a schema found wrong, as a clause. */
+export function problem(error: z.ZodError): string {
+  const issue = error.issues[0];
+  return [issue?.path.join("."), issue?.message].filter(Boolean).join(": ");
+}

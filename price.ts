@@ -1,0 +1,230 @@
+/**
+ * The last price of a stock from Stooq: one HTTP request, one line of CSV, no key.
+ *
+ * Stooq says status 200 whatever it serves, so the body alone decides: a quote, an unknown
+ * symbol, or one of the many pages that are neither. Since June 2026 it often serves programs
+ * no quote at all. For that case a few rows that it really served are kept here, as a sample
+ * that is never used unless somebody asks for it by name. To use another source, replace this
+ * file, or point STOOQ_URL at a server that speaks the same CSV. Nothing here knows of MCP.
+ */
+import { parse } from "csv-parse/sync";
+import * as z from "zod";
+
+export const Quote = z.object({
+  symbol: z.string().describe("Ticker symbol as the user knows it, like NVDA or TSCO.UK"),
+  price: z.number().positive().describe("Last price, in the currency of the market"),
+  date: z.string().describe("Day of the price, by Stooq's clock (Warsaw)"),
+  time: z.string().optional().describe("Time of the price, by Stooq's clock (Warsaw)"),
+  name: z.string().optional().describe("Name of the company"),
+  source: z.enum(["stooq", "sample"]).describe("sample: bundled, not a live price"),
+});
+export type Quote = z.infer<typeof Quote>;
+
+/** What a look-up found. `reason` is one sentence that says why there is no quote. */
+export type Lookup =
+  | { found: "quote"; quote: Quote }
+  | { found: "unknown symbol"; reason: string }
+  | { found: "nothing"; reason: string };
+
+const STOOQ = "https://stooq.com";
+const DEADLINE_MS = 10_000;
+const MAX_BODY_BYTES = 64 * 1024;
+const MAX_REQUESTS = 8;
+
+/** Rows that Stooq served on the dates they bear. The time is Warsaw's: New York's close. */
+const SAMPLE = `\
+Symbol,Date,Time,Open,High,Low,Close,Volume,Name
+NVDA.US,2026-02-27,22:00:20,181.25,182.59,176.38,177.19,310416947,NVIDIA
+AAPL.US,2026-03-18,21:00:19,252.625,254.94,249,249.94,35757874,APPLE INC
+MSFT.US,2026-05-08,22:00:21,417.385,418.63,414,415.12,33383790,MICROSOFT
+BRK-B.US,2026-03-18,21:04:21,491.14,491.38,483.8,484.47,4356429,BERKSHIRE HATHAWAY INC
+T.US,2024-05-17,22:03:06,17.4,17.41,17.26,17.4,25891151,AT&T
+`;
+
+// --- Symbols -----------------------------------------------------------------------------
+
+/** A symbol in the two spellings there are: `BRK-B` for people, `brk-b.us` for Stooq. */
+export type StockSymbol = { shown: string; stooq: string };
+
+const MARKETS = [".us", ".uk", ".de", ".jp", ".hk", ".hu", ".pl", ".v", ".f"];
+
+/**
+ * Reads what a person typed: `nvda`, `BRK.B`, `TSCO.UK`, `^SPX`.
+ *
+ * @returns the symbol, or undefined if the text can't be one
+ */
+export function readSymbol(text: string): StockSymbol | undefined {
+  const typed = text.trim().toLowerCase();
+  if (typed.length > 20) return undefined;
+  if (/^\^[a-z0-9_]+$/.test(typed)) return { shown: typed.toUpperCase(), stooq: typed };
+  const market = MARKETS.find((suffix) => typed.endsWith(suffix)) ?? "";
+  const stem = typed.slice(0, typed.length - market.length);
+  // What follows another dot is the class of a share, which Stooq writes with a dash.
+  if (!/^[a-z0-9]+([-./][a-z])?$/.test(stem)) return undefined;
+  const base = stem.replace(/[./]/, "-");
+  const shown = market === ".us" ? base : base + market;
+  return { shown: shown.toUpperCase(), stooq: base + (market || ".us") };
+}
+
+// --- The quote ---------------------------------------------------------------------------
+
+/**
+ * Looks a symbol up at Stooq, with one request and no retry.
+ *
+ * @param options.signal gives up; the look-up rejects with its reason
+ * @param options.server where to ask (STOOQ_URL, else https://stooq.com)
+ * @param options.deadlineMs for connection, headers and body together (10 s)
+ */
+export async function lookUp(
+  symbol: StockSymbol,
+  options: { signal?: AbortSignal; server?: string; deadlineMs?: number } = {},
+): Promise<Lookup> {
+  const { signal, server = process.env["STOOQ_URL"] || STOOQ } = options;
+  const query = `s=${encodeURIComponent(symbol.stooq)}&f=sd2t2ohlcvn&h&e=csv`;
+  const url = `${server.replace(/\/+$/, "")}/q/l/?${query}`;
+  if (!URL.canParse(url)) return nothing("STOOQ_URL is not a URL.");
+  const leave = await enter(signal);
+  const deadline = AbortSignal.timeout(options.deadlineMs ?? DEADLINE_MS);
+  try {
+    const body = await get(url, signal ? AbortSignal.any([signal, deadline]) : deadline);
+    return typeof body === "string" ? readBody(body, symbol) : body;
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (deadline.aborted) return nothing("Stooq did not answer in time.");
+    // Only the code: the message of a network error may quote the URL, and a key in it.
+    const cause =
+      error instanceof Error && (error.cause as { code?: unknown } | undefined);
+    const code = cause && typeof cause.code === "string" ? ` (${cause.code})` : "";
+    return nothing(`Stooq could not be reached${code}.`);
+  } finally {
+    leave();
+  }
+}
+
+/** The bundled row of a symbol, if there is one. */
+export function sampleQuote(symbol: StockSymbol): Quote | undefined {
+  const result = readQuote(SAMPLE, symbol);
+  return result.found === "quote" ? { ...result.quote, source: "sample" } : undefined;
+}
+
+function nothing(reason: string): Lookup {
+  return { found: "nothing", reason };
+}
+
+/** Fetches the body; a redirect is not followed, since one look-up is one request. */
+async function get(url: string, signal: AbortSignal): Promise<string | Lookup> {
+  const headers = { "user-agent": "mcp-elicitation-stock-price/1.0", accept: "text/csv" };
+  const response = await fetch(url, { headers, signal, redirect: "manual" });
+  const body = await readStart(response);
+  if (response.status === 200) return body;
+  const hint = [403, 429].includes(response.status) ? ": it refuses this program" : "";
+  return nothing(`Stooq answered with HTTP status ${response.status}${hint}.`);
+}
+
+/** Reads no more of a body than a quote could need, and drops the rest. */
+async function readStart(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  // Leaving the loop early cancels the body and with it the connection.
+  for await (const chunk of response.body ?? []) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length >= MAX_BODY_BYTES) break;
+  }
+  return new TextDecoder().decode(Buffer.concat(chunks).subarray(0, MAX_BODY_BYTES));
+}
+
+/** Tells the kinds of answer apart. What Stooq wrote is never passed on. */
+function readBody(body: string, symbol: StockSymbol): Lookup {
+  const text = body.trim();
+  if (text === "") return nothing("Stooq sent an empty answer.");
+  // Before the look for HTML, which this sentence sometimes comes in.
+  if (/exceeded the daily hits limit/i.test(text)) {
+    return nothing(
+      "Stooq's daily limit for this address is reached: try again tomorrow.",
+    );
+  }
+  if (/get your apikey|get_apikey/i.test(text)) {
+    return nothing(
+      "Stooq asks for an API key here, which this program has none of: " +
+        "set STOOQ_URL to a server that serves the same CSV without one.",
+    );
+  }
+  if (text.startsWith("<")) {
+    return nothing("Stooq sent a web page instead of a quote: it keeps programs out.");
+  }
+  if (/^no data\b/i.test(text)) return unknown(symbol);
+  return readQuote(text, symbol);
+}
+
+function unknown({ shown, stooq }: StockSymbol): Lookup {
+  return {
+    found: "unknown symbol",
+    reason: `Stooq has no price for ${shown} (asked for as ${stooq}).`,
+  };
+}
+
+function readQuote(csv: string, symbol: StockSymbol): Lookup {
+  const unreadable = nothing("Stooq's answer is not the CSV that this program knows.");
+  let rows: string[][];
+  try {
+    rows = parse(csv, { bom: true, trim: true, relax_column_count: true });
+  } catch {
+    return unreadable;
+  }
+  const [header = [], ...lines] = rows;
+  // By name, not by position; N/D is Stooq's word for no value.
+  const column = (name: string) => (line: string[]) => {
+    const value = line[header.indexOf(name)] ?? "";
+    return /^(N\/[DA]|-|)$/i.test(value) ? undefined : value;
+  };
+  if (!header.includes("Symbol") || !header.includes("Close")) return unreadable;
+  if (lines.length === 0) return unknown(symbol);
+  // A row of another symbol must not pass for the one that was asked.
+  const symbolOf = column("Symbol");
+  const line = lines.find((l) => readSymbol(symbolOf(l) ?? "")?.stooq === symbol.stooq);
+  if (!line) return unreadable;
+  const close = column("Close")(line);
+  const date = column("Date")(line);
+  const time = column("Time")(line);
+  const name = column("Name")(line);
+  if (close === undefined) return unknown(symbol);
+  const price = /^\d+(\.\d+)?$/.test(close) ? Number(close) : 0;
+  if (!(price > 0 && price < Infinity) || !/^\d{4}-\d\d-\d\d$/.test(date ?? ""))
+    return unreadable;
+  return {
+    found: "quote",
+    quote: {
+      symbol: symbol.shown,
+      price,
+      date: date as string,
+      ...(time !== undefined && { time }),
+      ...(name !== undefined && { name }),
+      source: "stooq",
+    },
+  };
+}
+
+// --- The queue ---------------------------------------------------------------------------
+
+let running = 0;
+const queue: (() => void)[] = [];
+
+/** Waits for one of the few places for requests; returns the function that leaves it. */
+async function enter(signal?: AbortSignal): Promise<() => void> {
+  signal?.throwIfAborted();
+  if (running === MAX_REQUESTS) {
+    await new Promise<void>((resolve, reject) => {
+      const turn = () => (signal?.removeEventListener("abort", give), resolve());
+      const give = () => (queue.splice(queue.indexOf(turn), 1), reject(signal?.reason));
+      signal?.addEventListener("abort", give, { once: true });
+      queue.push(turn);
+    });
+  } else running++;
+  return () => {
+    // The place passes on to the next in the queue, or becomes free.
+    const next = queue.shift();
+    if (next) next();
+    else running--;
+  };
+}
