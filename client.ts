@@ -14,6 +14,7 @@ import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import pc from "picocolors";
+import * as z from "zod";
 import { inline, Person, printable } from "./mcp/ask.ts";
 import {
   checkContent,
@@ -25,6 +26,7 @@ import {
 } from "./mcp/form.ts";
 import {
   ConnectionError,
+  INTERNAL_ERROR,
   INVALID_PARAMS,
   METHOD_NOT_FOUND,
   Peer,
@@ -284,9 +286,14 @@ function envelope(version: string, answerer: Answerer | undefined): Params {
 async function legacy(line: Line, asked: string, options: Options): Promise<Session> {
   const { peer, clock, server } = line;
   const { answerer, timeoutMs, signal, onNote } = options;
-  peer.onRequest = (method, params, withdrawn) => {
+  peer.onRequest = async (method, params, withdrawn) => {
     if (method === "ping") return {};
-    return clock.pause(() => answer({ method, params }, answerer, withdrawn));
+    try {
+      return await clock.pause(() => answer({ method, params }, answerer, withdrawn));
+    } catch (error) {
+      if (error instanceof RpcError) throw error;
+      throw new RpcError(INTERNAL_ERROR, "the question could not be answered");
+    }
   };
   peer.onNotification = (method, { requestId }) => {
     if (method === "notifications/cancelled") peer.drop(requestId);
@@ -394,7 +401,8 @@ export function startProcess(
   onStderr: (text: string) => void,
 ): Server {
   const isScript = /\.[cm]?[jt]s$/.test(command);
-  if (isScript && !existsSync(command)) throw new ConnectionError(`no file ${command}`);
+  if (isScript && !existsSync(command))
+    throw new ConnectionError(`there is no script ${command}`);
   const [file, argv] = isScript
     ? [process.execPath, [...process.execArgv, command, ...args]]
     : [command, args];
@@ -417,7 +425,10 @@ export function startProcess(
     tail = (tail + text).slice(-STDERR_TAIL);
     onStderr(text);
   });
-  const said = () => (tail.trim() === "" ? "" : `; it said: ${tail.trim()}`);
+  const said = () => {
+    const lines = tail.split("\n").filter((line) => line.trim() && !/^\s+at /.test(line));
+    return lines.length === 0 ? "" : `; it said: ${lines.slice(-4).join("\n")}`;
+  };
 
   let isClosed = false;
   const gone = new Promise<string>((resolve) => {
@@ -425,7 +436,11 @@ export function startProcess(
       (isClosed = true),
       resolve(`the server ${what}${said()}`)
     );
-    child.on("error", (error) => leave(`could not be started: ${error.message}`));
+    child.on("error", (error: NodeJS.ErrnoException) =>
+      leave(
+        `could not be started (${error.code}): ${command} must be a script or a command`,
+      ),
+    );
     // Not on exit: its last bytes may still be on the way.
     child.on("close", (code, signal) =>
       leave(signal ? `was ended by ${signal}` : `ended with exit code ${code}`),
@@ -501,19 +516,63 @@ class Failure extends Error {
   }
 }
 
-type Settings = ReturnType<typeof readSettings>;
+const pair = z
+  .string()
+  .regex(/^[^=]+=/, "must be name=value")
+  .transform((text): [string, string] => {
+    const at = text.indexOf("=");
+    return [text.slice(0, at), text.slice(at + 1)];
+  });
+const VERSIONS = ["auto", ...MODERN_VERSIONS, ...LEGACY_VERSIONS];
 
-function readSettings(argv: string[]) {
-  const bad = (reason: string) => new Failure(2, `${reason} (see --help)`);
-  const parse = () =>
-    parseArgs({
-      args: argv,
-      allowPositionals: true,
-      tokens: true,
+const Settings = z.object({
+  server: z.string("is missing").min(1, "is missing"),
+  ticker: z.string().optional(),
+  tool: z.string(),
+  args: z
+    .string()
+    .transform((text) => parseJson(text))
+    .pipe(z.record(z.string(), z.unknown(), "must be a JSON object")),
+  answer: z.array(pair),
+  defaults: z.boolean(),
+  protocol: z.enum(VERSIONS, `must be one of ${VERSIONS.join(", ")}`),
+  timeout: z.coerce.number("must be a number").positive("must be above 0").max(2_000_000),
+  env: z.array(
+    z
+      .string()
+      .transform((name) =>
+        name.includes("=") ? name : `${name}=${process.env[name] ?? ""}`,
+      )
+      .pipe(pair),
+  ),
+  json: z.boolean(),
+  verbose: z.boolean(),
+});
+type Settings = z.infer<typeof Settings> & { serverArgs: string[] };
+
+const STOCK_TOOL = "get_stock_price";
+const HINT = " (see --help)";
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** @returns undefined if help is wanted */
+function readSettings(argv: string[]): Settings | undefined {
+  const dashes = argv.indexOf("--");
+  const own = dashes === -1 ? argv : argv.slice(0, dashes);
+  const serverArgs = dashes === -1 ? [] : argv.slice(dashes + 1);
+  try {
+    const { values } = parseArgs({
+      args: own,
       options: {
         server: { type: "string" },
         ticker: { type: "string" },
-        tool: { type: "string", default: "get_stock_price" },
+        tool: { type: "string", default: STOCK_TOOL },
         args: { type: "string", default: "{}" },
         answer: { type: "string", multiple: true, default: [] },
         defaults: { type: "boolean", default: false },
@@ -525,201 +584,172 @@ function readSettings(argv: string[]) {
         help: { type: "boolean", short: "h", default: false },
       },
     });
-  let parsed: ReturnType<typeof parse>;
-  try {
-    parsed = parse();
+    return values.help ? undefined : { ...Settings.parse(values), serverArgs };
   } catch (error) {
-    throw bad(error instanceof Error ? error.message : String(error));
+    if (!(error instanceof z.ZodError))
+      throw new Failure(2, `${(error as Error).message}${HINT}`);
+    const [{ path, message } = { path: [], message: "" }] = error.issues;
+    throw new Failure(2, `--${path[0]?.toString()} ${message}${HINT}`);
   }
-  const { values, positionals, tokens } = parsed;
-  const dashes =
-    tokens.find(({ kind }) => kind === "option-terminator")?.index ?? Infinity;
-  const stray = tokens.find(({ kind, index }) => kind === "positional" && index < dashes);
-  if (stray)
-    throw bad(`unexpected argument ${argv[stray.index]}: the server's own follow --`);
-  if (!values.help && !values.server) throw bad("--server is missing");
-
-  const versions = ["auto", ...MODERN_VERSIONS, ...LEGACY_VERSIONS];
-  if (!versions.includes(values.protocol)) {
-    throw bad(`--protocol must be one of ${versions.join(", ")}, not ${values.protocol}`);
-  }
-  const timeoutMs = Number(values.timeout) * 1000;
-  if (!(timeoutMs > 0 && timeoutMs <= 2 ** 31 - 1)) {
-    throw bad(`--timeout must be a number of seconds above 0, not ${values.timeout}`);
-  }
-  let args: unknown;
-  try {
-    args = JSON.parse(values.args);
-  } catch {
-    args = undefined;
-  }
-  if (typeof args !== "object" || args === null || Array.isArray(args)) {
-    throw bad(`--args must be a JSON object, not ${values.args}`);
-  }
-  const pair = (text: string, option: string): [string, string] => {
-    const at = text.indexOf("=");
-    if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
-    throw bad(`${option} must be name=value, not ${text}`);
-  };
-  const env = values.env.map((text) => {
-    const value = process.env[text];
-    if (text.includes("=")) return pair(text, "--env");
-    if (value === undefined)
-      throw bad(`--env ${text}: there is no such variable to pass on`);
-    return [text, value] as [string, string];
-  });
-  return {
-    ...values,
-    server: values.server ?? "",
-    serverArgs: positionals,
-    timeoutMs,
-    args: { ...args, ...(values.ticker !== undefined && { ticker: values.ticker }) },
-    answers: values.answer.map((text) => pair(text, "--answer")),
-    env: Object.fromEntries(env),
-  };
 }
 
-/** Answers from the command line as far as it goes, and else asks the person, if any. */
+/**
+ * Answers from the command line as far as it goes, and else asks the person, if there is one.
+ *
+ * @param from the command that was started, as the person knows it
+ */
 function answererFor(
-  { answers, defaults, server, serverArgs }: Settings,
-  person: Person | undefined,
-  nameOfServer: () => string | undefined,
+  { answer: answers, defaults }: Settings,
+  person: (() => Person) | undefined,
+  from: () => { from: string; name: string | undefined },
 ): Answerer | undefined {
-  const isPrepared = defaults || answers.length > 0;
-  if (!isPrepared && !person) return undefined;
-  const left = [...answers];
+  if (!person && !defaults && answers.length === 0) return undefined;
   return {
     async form({ message, fields }, signal) {
       const given: Content = {};
-      // In the order given, so that the answers to a later question wait for it.
-      for (let next = left[0]; next && !Object.hasOwn(given, next[0]); next = left[0]) {
-        const [name, text] = next;
+      // In the order given: what belongs to a later question waits for it.
+      for (const [name, text] of [...answers]) {
         const field = fields.find((field) => field.name === name);
-        if (!field) break;
+        if (!field || Object.hasOwn(given, name)) break;
         const parsed = parseText(field, text);
-        if ("reason" in parsed) throw new Failure(2, `--answer ${name} ${parsed.reason}`);
+        if ("reason" in parsed)
+          throw new Failure(2, `--answer ${name}: it ${parsed.reason}.`);
         given[name] = parsed.value;
-        left.shift();
+        answers.shift();
       }
-      const content = isPrepared ? fillDefaults(fields, given) : given;
-      const unanswered = checkContent(fields, content);
-      if (isPrepared && !unanswered) return { action: "accept", content };
-      const from = [server, ...serverArgs].join(" ");
-      if (person && !defaults) {
-        return person.ask({ from, name: nameOfServer(), message, fields, given }, signal);
-      }
-      const names = fields.map(({ name }) => `--answer ${name}=…`).join(", ");
+      // Defaults complete an answer. They are one by themselves only if that was said.
+      const isAnswered = defaults || Object.keys(given).length > 0;
+      const content = isAnswered ? fillDefaults(fields, given) : given;
+      if (isAnswered && !checkContent(fields, content))
+        return { action: "accept", content };
+      if (person && !defaults)
+        return person().ask({ ...from(), message, fields, given }, signal);
+      const flags = fields.map(({ name }) => `--answer ${name}=…`).join(" ");
       throw new Failure(
         2,
-        `the server asks: "${inline(message)}" and ${unanswered} Answer with ${names}`,
+        `The server asks: ${message} Nothing answers it: give ${flags}`,
       );
     },
   };
 }
 
-/** The result as text for stdout. */
-function show(result: CallToolResult, { json, tool }: Settings): string {
-  const { content, structuredContent } = result;
-  if (json) {
-    // Still JSON, but with nothing in it that a terminal could obey.
-    return printable(JSON.stringify(structuredContent ?? { content }));
-  }
+/** The result as text for stdout. Nothing in it can control a terminal. */
+function show(
+  { content, structuredContent }: CallToolResult,
+  { json, tool }: Settings,
+): string {
+  if (json) return printable(JSON.stringify(structuredContent ?? { content })); // still JSON
   const quote = Quote.safeParse(structuredContent);
-  if (tool === "get_stock_price" && quote.success) {
-    const { symbol, price, source, date } = quote.data;
-    const mark =
-      source === "sample" ? ` (bundled sample of ${date}, not a live price)` : "";
-    return inline(`${symbol} ${price}${mark}`);
-  }
-  return text(content);
+  if (tool !== STOCK_TOOL || !quote.success) return printable(textOf(content));
+  const { symbol, price, source, date } = quote.data;
+  const mark =
+    source === "sample" ? ` (bundled sample of ${date}, not a live price)` : "";
+  return inline(`${symbol} ${price}${mark}`);
 }
 
-function text(content: CallToolResult["content"]): string {
-  const blocks = content.map((block) =>
-    typeof block["text"] === "string" ? block["text"] : `[${block.type}]`,
-  );
-  return printable(blocks.join("\n"));
+function textOf(content: CallToolResult["content"]): string {
+  return content
+    .map(({ type, text }) => (typeof text === "string" ? text : `[${type}]`))
+    .join("\n");
 }
+
+/** The error as a sentence. */
+function explain(error: unknown): string {
+  const { message } = error as Error;
+  if (error instanceof RpcError)
+    return `The server answered with error ${error.code}: ${message}`;
+  return message.charAt(0).toUpperCase() + message.slice(1).replace(/[^.?!…]$/, "$&.");
+}
+
+const NOBODY =
+  "Nobody could be asked here. Run it in a terminal, or give --ticker, --answer or --defaults.";
 
 async function main(argv: string[]): Promise<void> {
-  const settings = readSettings(argv);
-  if (settings.help) return void process.stdout.write(HELP);
-  const { server, serverArgs, env, verbose, timeoutMs, protocol } = settings;
+  const { stdin, stdout, stderr, env } = process;
+  const isColored = !env["NO_COLOR"] && (env["FORCE_COLOR"] ? true : stderr.isTTY);
+  const { red, cyan, yellow, dim } = pc.createColors(isColored);
+  const say = (line: string) => stderr.write(`${line}\n`);
+  for (const stream of [stdout, stderr]) stream.on("error", () => {}); // as in `… | head`
 
-  const hasColor = useColor();
-  const color = pc.createColors(hasColor);
-  const isTerminal = process.stdin.isTTY && process.stderr.isTTY;
-  let person: Person | undefined;
-  const say = (line: string) => process.stderr.write(`${line}\n`);
-  const note = (line: string) => verbose && say(color.dim(`· ${printable(line)}`));
-
+  // Every way to end early goes through this one signal.
   const ended = new AbortController();
-  const interrupt = (code: number, graceMs = 0) => {
-    process.exitCode = code;
-    setTimeout(() => ended.abort(new Failure(code, "Interrupted.")), graceMs);
-  };
-  for (const [signal, code] of [
-    ["SIGINT", 130],
-    ["SIGTERM", 143],
-    ["SIGHUP", 129],
-  ] as const) {
-    process.on(signal, () => interrupt(code));
-  }
-  if (isTerminal) {
-    person = new Person(process.stdin, process.stderr, hasColor);
-    person.onInterrupt = (wasAsked) => interrupt(130, wasAsked ? 2000 : 0);
-  }
+  const end = (reason: unknown) => ended.abort(reason);
+  const interrupt = (exitCode: number) => end(new Failure(exitCode, "Interrupted."));
+  process.on("SIGINT", () => interrupt(130));
+  process.on("SIGTERM", () => interrupt(143));
+  process.on("SIGHUP", () => interrupt(129));
 
+  let person: Person | undefined;
   let session: Session | undefined;
+  let hasAnswerer = true;
   try {
+    const settings = readSettings(argv);
+    if (!settings) return void stdout.write(HELP);
+    const { server, serverArgs, tool, args, ticker, verbose, protocol } = settings;
+    const note = verbose
+      ? (text: string) => say(dim(`· ${printable(text.trimEnd())}`))
+      : () => {};
+    const onLine = (direction: "sent" | "received", line: string) =>
+      say(
+        direction === "sent"
+          ? cyan(`→ ${printable(line)}`)
+          : yellow(`← ${printable(line)}`),
+      );
+
+    const openPerson = () => {
+      person ??= new Person(stdin, stderr, isColored);
+      // The cancelled question may still bring a result; it has two seconds.
+      person.onInterrupt = (wasAsked) => {
+        process.exitCode = 130;
+        setTimeout(() => interrupt(130), wasAsked ? 2000 : 0).unref();
+      };
+      return person;
+    };
+    const isTerminal = stdin.isTTY && stderr.isTTY;
+    const answerer = answererFor(settings, isTerminal ? openPerson : undefined, () => ({
+      from: [server, ...serverArgs].join(" "),
+      name: session?.name,
+    }));
+    hasAnswerer = answerer !== undefined;
     session = await connect(
-      () =>
-        startProcess(server, serverArgs, env, (text) =>
-          note(`server: ${text.trimEnd()}`),
-        ),
+      () => startProcess(server, serverArgs, Object.fromEntries(settings.env), note),
       {
         protocol,
-        timeoutMs,
+        timeoutMs: settings.timeout * 1000,
         signal: ended.signal,
-        answerer: answererFor(settings, person, () => session?.name),
-        onNote: note,
-        onLine: (direction, line) => {
-          if (!verbose) return;
-          say(
-            direction === "sent"
-              ? color.cyan(`→ ${printable(line)}`)
-              : color.yellow(`← ${printable(line)}`),
-          );
+        // What can't be answered here ends the call, whoever runs the loop.
+        answerer: answerer && {
+          form: (form, signal) =>
+            answerer.form(form, signal).catch((error) => {
+              setImmediate(end, error);
+              throw error;
+            }),
         },
+        onNote: note,
+        ...(verbose && { onLine }),
       },
     );
-    const params = { name: settings.tool, arguments: settings.args };
+    const params = {
+      name: tool,
+      arguments: { ...(ticker !== undefined && { ticker }), ...args },
+    };
     const reply = await session.request("tools/call", params, ended.signal);
     const result = CallToolResult.safeParse(reply);
     if (!result.success)
-      throw new ConnectionError("the server's result is no tool result");
-    if (result.data.isError) throw new Failure(1, text(result.data.content));
-    process.stdout.write(`${show(result.data, settings)}\n`);
+      throw new ConnectionError("The server's answer is no tool result.");
+    if (result.data.isError) throw new Failure(1, textOf(result.data.content));
+    stdout.write(`${show(result.data, settings)}\n`);
   } catch (error) {
-    say(color.red(printable(explain(error))));
-    process.exitCode ||=
+    const code =
       error instanceof Failure ? error.exitCode : error instanceof RpcError ? 1 : 3;
+    process.exitCode ??= code;
+    const said =
+      error instanceof RpcError ? `The server answered with error ${error.code}: ` : "";
+    say(red(printable(`${said}${(error as Error).message}`)));
   } finally {
     person?.close();
     await session?.close();
   }
-}
-
-function explain(error: unknown): string {
-  if (error instanceof RpcError)
-    return `The server answered with error ${error.code}: ${error.message}`;
-  return error instanceof Error ? error.message : String(error);
-}
-
-function useColor(): boolean {
-  const { NO_COLOR, FORCE_COLOR } = process.env;
-  if (NO_COLOR) return false;
-  return FORCE_COLOR ? FORCE_COLOR !== "0" : process.stderr.isTTY;
 }
 
 if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {

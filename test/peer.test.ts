@@ -1,0 +1,343 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
+import { ConnectionError, MAX_LINE_BYTES, Peer, RpcError } from "../mcp/peer.ts";
+import { error, pipe, request, result } from "./support.ts";
+
+/** A peer that answers like a server: `echo` returns its params, `wait` waits for its signal. */
+function server() {
+  const { here, input, output } = pipe();
+  const peer = new Peer(input, output);
+  const notes: string[] = [];
+  const notifications: unknown[] = [];
+  peer.answersMalformed = true;
+  peer.onNote = (note) => notes.push(note);
+  peer.onNotification = (method, params) => notifications.push([method, params]);
+  peer.onRequest = (method, params, signal) => {
+    if (method === "echo") return params;
+    if (method === "fail") throw new RpcError(-5, "mine", { a: 1 });
+    if (method === "crash") throw new Error("SECRET of the inside");
+    if (method === "wait") {
+      return new Promise((_, reject) =>
+        signal.addEventListener("abort", () => reject(signal.reason)),
+      );
+    }
+    throw new RpcError(-32601, `No method ${method}`);
+  };
+  const listening = peer.listen();
+  const end = async () => {
+    here.output.end();
+    await listening;
+    output.end();
+    return here.rest();
+  };
+  return { peer, wire: here, input, notes, notifications, end };
+}
+
+/** A peer that asks like a client. */
+function client() {
+  const { here, input, output } = pipe();
+  const peer = new Peer(input, output);
+  const notes: string[] = [];
+  peer.onNote = (note) => notes.push(note);
+  void peer.listen();
+  return { peer, wire: here, notes };
+}
+
+// --- Ids ---------------------------------------------------------------------------------
+
+for (const id of [0, 17, -1, "k-9", "", "0", 9007199254740991]) {
+  test(`it answers under the id ${JSON.stringify(id)} as it came`, async () => {
+    const { wire } = server();
+    wire.send(request(id, "echo", { a: 1 }));
+    assert.deepEqual(await wire.next(), result(id, { a: 1 }));
+  });
+}
+
+for (const id of [null, true, {}, [], 1.5, 9007199254740993]) {
+  test(`it refuses the id ${JSON.stringify(id)} and runs nothing`, async () => {
+    const { wire } = server();
+    wire.send(request(id, "echo", {}));
+    const { error, ...rest } = await wire.next();
+    assert.equal((error as RpcError).code, -32600);
+    assert.ok(!("id" in rest));
+  });
+}
+
+test('it takes 1 and "1" for two requests', async () => {
+  const { wire } = server();
+  wire.send(request(1, "echo", { a: "number" }));
+  wire.send(request("1", "echo", { a: "string" }));
+  assert.deepEqual(await wire.next(), result(1, { a: "number" }));
+  assert.deepEqual(await wire.next(), result("1", { a: "string" }));
+});
+
+test("it refuses an id that is in use", async () => {
+  const { wire } = server();
+  wire.send(request(1, "wait"));
+  wire.send(request(1, "echo"));
+  const answer = await wire.next();
+  assert.equal(answer["id"], 1);
+  assert.equal((answer["error"] as RpcError).code, -32600);
+});
+
+// --- What is no message ------------------------------------------------------------------
+
+const MALFORMED: [string, number, unknown?][] = [
+  ['{"jsonrpc": nope', -32700],
+  ['{"a":', -32700],
+  ["42", -32600],
+  ['"x"', -32600],
+  ["null", -32600],
+  ["[]", -32600],
+  ['[{"jsonrpc":"2.0","id":1,"method":"echo"}]', -32600],
+  ["{}", -32600],
+  ['{"id":31,"method":"echo"}', -32600, 31],
+  ['{"jsonrpc":"1.0","id":31,"method":"echo"}', -32600, 31],
+  ['{"jsonrpc":"2.0","id":5,"method":7}', -32600, 5],
+  ['{"jsonrpc":"2.0","id":"five"}', -32600, "five"],
+  ['{"jsonrpc":"2.0","id":6,"method":"echo","params":[1]}', -32602, 6],
+  ['{"jsonrpc":"2.0","id":6,"method":"echo","params":"x"}', -32602, 6],
+  ['{"jsonrpc":"2.0","id":6,"method":"echo","params":null}', -32602, 6],
+];
+for (const [line, code, id] of MALFORMED) {
+  test(`a server answers ${line} with ${code}, a client with silence`, async () => {
+    const { wire } = server();
+    wire.send(line);
+    wire.send(request("after", "echo", {}));
+    const answer = await wire.next();
+    assert.equal((answer["error"] as RpcError).code, code);
+    assert.deepEqual("id" in answer ? answer["id"] : undefined, id);
+    assert.equal((await wire.next())["id"], "after");
+
+    const other = client();
+    const reply = other.peer.request("ask", {});
+    await other.wire.next();
+    other.wire.send(line);
+    other.wire.send(result(1, {}));
+    await reply;
+    assert.equal(other.notes.length, 1);
+  });
+}
+
+test("it answers bytes that are no UTF-8 with -32700", async () => {
+  const { wire } = server();
+  wire.output.write(Buffer.from([0x22, 0xff, 0x22, 0x0a]));
+  assert.equal(((await wire.next())["error"] as RpcError).code, -32700);
+});
+
+test("it answers no notification, whatever is wrong with it", async () => {
+  const { wire, notifications, end } = server();
+  wire.send('{"jsonrpc":"2.0","method":"notifications/zzz"}');
+  wire.send('{"jsonrpc":"2.0","method":"echo","params":{"a":1}}');
+  wire.send('{"jsonrpc":"2.0","method":"echo","params":3}');
+  assert.deepEqual(await end(), []);
+  assert.deepEqual(notifications, [
+    ["notifications/zzz", {}],
+    ["echo", { a: 1 }],
+  ]);
+});
+
+test("it answers no response, whatever is wrong with it", async () => {
+  const { wire, notes, end } = server();
+  wire.send(result(999, {}));
+  wire.send('{"id":1,"result":{}}');
+  wire.send('{"jsonrpc":"2.0","error":{"code":-32700,"message":"x"}}');
+  wire.send('{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}');
+  assert.deepEqual(await end(), []);
+  assert.equal(notes.length, 4);
+});
+
+// --- Bytes -------------------------------------------------------------------------------
+
+test("it reads CRLF, blank lines and a byte order mark", async () => {
+  const { wire } = server();
+  wire.output.write("\uFEFF" + JSON.stringify(request(1, "echo", {})) + "\r\n\r\n  \n\n");
+  wire.output.write(JSON.stringify(request(2, "echo", {})) + "\r\n");
+  assert.equal((await wire.next())["id"], 1);
+  assert.equal((await wire.next())["id"], 2);
+});
+
+test("it reads text that comes byte by byte", async () => {
+  const { wire } = server();
+  const text = "Société Générale — 東京 €🙂\u2028";
+  for (const byte of Buffer.from(JSON.stringify(request(1, "echo", { text })) + "\n")) {
+    wire.output.write(Buffer.from([byte]));
+  }
+  assert.deepEqual(await wire.next(), result(1, { text }));
+});
+
+test("it reads many messages from one chunk, in order", async () => {
+  const { wire } = server();
+  const lines = Array.from({ length: 100 }, (_, id) =>
+    JSON.stringify(request(id, "echo", {})),
+  );
+  wire.output.write(lines.join("\n") + "\n");
+  for (let id = 0; id < 100; id++) assert.equal((await wire.next())["id"], id);
+});
+
+test("it refuses a line that is too long once, and goes on behind it", async () => {
+  const { wire } = server();
+  const chunk = Buffer.alloc(1024 * 1024, "A");
+  for (let sent = 0; sent <= MAX_LINE_BYTES * 1.25; sent += chunk.length)
+    wire.output.write(chunk);
+  wire.output.write("\n");
+  wire.send(request(1, "echo", {}));
+  assert.equal(((await wire.next())["error"] as RpcError).code, -32700);
+  assert.equal((await wire.next())["id"], 1);
+});
+
+test("it ends with half a line, and says so", async () => {
+  const { wire, notes, end } = server();
+  wire.output.write('{"jsonrpc":"2.0"');
+  assert.deepEqual(await end(), []);
+  assert.match(notes.join(), /within a line/);
+});
+
+// --- Serving -----------------------------------------------------------------------------
+
+test("it sends an RpcError as it is", async () => {
+  const { wire } = server();
+  wire.send(request(1, "fail"));
+  assert.deepEqual(await wire.next(), error(1, -5, "mine", { a: 1 }));
+});
+
+test("it keeps any other error to itself, and its own side", async () => {
+  const { wire, notes } = server();
+  wire.send(request(1, "crash"));
+  assert.deepEqual(
+    await wire.next(),
+    JSON.parse(JSON.stringify(error(1, -32603, "internal error"))),
+  );
+  assert.match(notes.join(), /SECRET/);
+});
+
+test("it drops requests that it has no handler for", async () => {
+  const { peer, wire, notes } = client();
+  wire.send(request("r1", "roots/list"));
+  const reply = peer.request("ask", {});
+  assert.equal((await wire.next())["method"], "ask");
+  wire.send(result(1, {}));
+  await reply;
+  assert.match(notes.join(), /dropped the request roots\/list/);
+});
+
+test("it sends nothing for a request that was dropped", async () => {
+  const { peer, wire, end } = server();
+  wire.send(request(5, "wait"));
+  wire.send(request(6, "echo", {}));
+  assert.equal((await wire.next())["id"], 6);
+  peer.drop(5);
+  peer.drop("unknown");
+  peer.drop(undefined);
+  assert.deepEqual(await end(), []);
+  wire.send(request(5, "echo"));
+});
+
+test("it finishes when all is answered, and hurries what is slow", async () => {
+  const { peer, wire } = server();
+  wire.send(request(1, "wait"));
+  await turn();
+  await peer.finish(20);
+  assert.equal(((await wire.next())["error"] as RpcError).code, -32603);
+});
+
+// --- Asking ------------------------------------------------------------------------------
+
+test("it gives each request its own answer, in any order", async () => {
+  const { peer, wire } = client();
+  const replies = Array.from({ length: 50 }, (_, n) => peer.request("ask", { n }));
+  const asked = [];
+  for (let n = 0; n < 50; n++) asked.push(await wire.next());
+  for (const { id, params } of asked.reverse()) wire.send(result(id, params));
+  assert.deepEqual(
+    await Promise.all(replies),
+    Array.from({ length: 50 }, (_, n) => ({ n })),
+  );
+});
+
+test("it rejects with the error that was answered", async () => {
+  const { peer, wire } = client();
+  const reply = peer.request("ask", {});
+  await wire.next();
+  wire.send(error(1, -32000, "no", [1]));
+  await assert.rejects(
+    reply,
+    (e) => e instanceof RpcError && e.code === -32000 && e.message === "no",
+  );
+});
+
+for (const answer of [
+  { id: 1, result: {} },
+  { jsonrpc: "2.0", id: 1, result: 3 },
+  { jsonrpc: "2.0", id: 1, error: {} },
+]) {
+  test(`it rejects an answer like ${JSON.stringify(answer)}`, async () => {
+    const { peer, wire } = client();
+    const reply = peer.request("ask", {});
+    await wire.next();
+    wire.send(answer);
+    await assert.rejects(reply, ConnectionError);
+  });
+}
+
+test("it ignores unknown, second and text-typed answers", async () => {
+  const { peer, wire, notes } = client();
+  const reply = peer.request("ask", {});
+  await wire.next();
+  wire.send(result(999, {}));
+  wire.send(result("1", { wrong: true }));
+  wire.send(result(1, { right: true }));
+  wire.send(result(1, { late: true }));
+  assert.deepEqual(await reply, { right: true });
+  const again = peer.request("ask", {});
+  assert.equal((await wire.next())["id"], 2);
+  wire.send(result(2, {}));
+  await again;
+  assert.equal(notes.length, 3);
+});
+
+test("it gives up when the signal aborts, and tells", async () => {
+  const { peer, wire, notes } = client();
+  const abort = new AbortController();
+  const abandoned: unknown[] = [];
+  const reply = peer.request(
+    "ask",
+    {},
+    { signal: abort.signal, onAbandon: (id) => abandoned.push(id) },
+  );
+  await wire.next();
+  abort.abort(new Error("enough"));
+  await assert.rejects(reply, /enough/);
+  assert.deepEqual(abandoned, [1]);
+  wire.send(result(1, {}));
+  const next = peer.request("ask", {});
+  await wire.next();
+  wire.send(result(2, {}));
+  await next;
+  assert.equal(notes.length, 1);
+});
+
+test("it ends all waiting requests with the cause when it is closed, and later ones too", async () => {
+  const { peer } = client();
+  const replies = [peer.request("a", {}), peer.request("b", {})];
+  peer.close(new ConnectionError("gone"));
+  for (const reply of [...replies, peer.request("c", {})])
+    await assert.rejects(reply, /gone/);
+});
+
+test("it shows every line that goes either way", async () => {
+  const { peer, wire } = client();
+  const lines: string[] = [];
+  peer.onLine = (direction, line) => lines.push(`${direction} ${line}`);
+  const reply = peer.request("ask", {});
+  await wire.next();
+  wire.send("junk");
+  wire.send(result(1, {}));
+  await reply;
+  assert.deepEqual(lines, [
+    'sent {"jsonrpc":"2.0","id":1,"method":"ask","params":{}}',
+    "received junk",
+    'received {"jsonrpc":"2.0","id":1,"result":{}}',
+  ]);
+});

@@ -1,0 +1,215 @@
+/** What the tests share: in-memory wires, scripted peers, and real processes. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { PassThrough, type Readable, type Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import type { Server } from "../client.ts";
+import type { Params } from "../mcp/peer.ts";
+
+// --- Lines -------------------------------------------------------------------------------
+
+/** The far end of a connection, used by hand: lines in, lines out. */
+export class Wire {
+  readonly output: Writable;
+  /** Every message that was read, in order. */
+  readonly seen: Params[] = [];
+  readonly #lines: AsyncIterator<string>;
+
+  constructor(input: Readable, output: Writable) {
+    this.output = output;
+    this.#lines = linesOf(input);
+  }
+
+  /** Writes one message, or a line as it is. */
+  send(message: Params | string): void {
+    this.output.write(
+      `${typeof message === "string" ? message : JSON.stringify(message)}\n`,
+    );
+  }
+
+  /** The next message; at the end of the input it fails. */
+  async next(): Promise<Params> {
+    const { value, done } = await this.#lines.next();
+    assert.ok(!done, "the other side has closed");
+    const message = JSON.parse(value) as Params;
+    assert.equal(message["jsonrpc"], "2.0");
+    this.seen.push(message);
+    return message;
+  }
+
+  /** Reads until a message has all of these keys and values. */
+  async until(want: Params): Promise<Params> {
+    for (;;) {
+      const message = await this.next();
+      if (Object.entries(want).every(([key, value]) => message[key] === value))
+        return message;
+    }
+  }
+
+  /** All messages up to the end of the input. */
+  async rest(): Promise<Params[]> {
+    const messages: Params[] = [];
+    for (;;) {
+      const { value, done } = await this.#lines.next();
+      if (done) return messages;
+      messages.push(JSON.parse(value));
+    }
+  }
+}
+
+async function* linesOf(input: Readable): AsyncGenerator<string> {
+  let rest = "";
+  for await (const chunk of input.setEncoding("utf8")) {
+    const lines = (rest + chunk).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+  assert.equal(rest, "", "the last line has its newline");
+}
+
+/** Two streams back to back: what one side writes, the other reads. */
+export function pipe(): { here: Wire; input: PassThrough; output: PassThrough } {
+  const input = new PassThrough();
+  const output = new PassThrough();
+  return { here: new Wire(output, input), input, output };
+}
+
+/**
+ * A server that is a script: it gets the wire and plays its part. It counts as gone when the
+ * script has ended and closed it, or when it was stopped.
+ */
+export function scripted(script: (wire: Wire) => Promise<void>): () => Server {
+  return () => {
+    const input = new PassThrough();
+    const output = new PassThrough();
+    let leave = (_cause: string) => {};
+    const gone = new Promise<string>((resolve) => (leave = resolve));
+    const wire = new Wire(input, output);
+    void script(wire).then(
+      () => output.end(),
+      (error) => leave(`the script failed: ${error.message}`),
+    );
+    output.on("end", () => leave("the server ended"));
+    return {
+      input,
+      output,
+      gone,
+      async stop() {
+        input.end();
+        leave("the server was stopped");
+      },
+    };
+  };
+}
+
+// --- Messages ----------------------------------------------------------------------------
+
+const PREFIX = "io.modelcontextprotocol/";
+export const MODERN = "2026-07-28";
+export const LEGACY = "2025-11-25";
+
+/** The envelope of a modern request. */
+export function meta(capabilities: unknown = {}, version: unknown = MODERN): Params {
+  return {
+    [`${PREFIX}protocolVersion`]: version,
+    [`${PREFIX}clientInfo`]: { name: "test", version: "1" },
+    [`${PREFIX}clientCapabilities`]: capabilities,
+  };
+}
+
+export const request = (id: unknown, method: string, params?: unknown): Params => ({
+  jsonrpc: "2.0",
+  id,
+  method,
+  params,
+});
+
+export const result = (id: unknown, result: unknown): Params => ({
+  jsonrpc: "2.0",
+  id,
+  result,
+});
+
+export const error = (
+  id: unknown,
+  code: number,
+  message = "no",
+  data?: unknown,
+): Params => ({
+  jsonrpc: "2.0",
+  id,
+  error: { code, message, data },
+});
+
+export const initialize = (
+  capabilities: unknown = {},
+  protocolVersion: unknown = LEGACY,
+) =>
+  request("init", "initialize", {
+    protocolVersion,
+    capabilities,
+    clientInfo: { name: "test", version: "1" },
+  });
+
+/** A tool result with one text. */
+export const textResult = (text: string): Params => ({
+  content: [{ type: "text", text }],
+});
+
+export const serverInfo = { name: "scripted", version: "1" };
+
+export const discovery = (supportedVersions: string[] = [MODERN]): Params => ({
+  resultType: "complete",
+  supportedVersions,
+  capabilities: { tools: {} },
+  ttlMs: 0,
+  cacheScope: "public",
+  _meta: { [`${PREFIX}serverInfo`]: serverInfo },
+});
+
+export const initialized = (protocolVersion: unknown = LEGACY): Params => ({
+  protocolVersion,
+  capabilities: { tools: {} },
+  serverInfo,
+});
+
+/** A question for one required text. */
+export const question = (
+  properties: unknown = { ticker: { type: "string" } },
+): Params => ({
+  method: "elicitation/create",
+  params: {
+    mode: "form",
+    message: "Which?",
+    requestedSchema: { type: "object", properties, required: ["ticker"] },
+  },
+});
+
+// --- Processes ---------------------------------------------------------------------------
+
+export const ROOT = fileURLToPath(new URL("..", import.meta.url));
+export const LOADER = ["--import", "tsx"];
+
+export type Ended = { code: number | null; stdout: string; stderr: string };
+
+/** Runs a script of ours to its end. */
+export function run(
+  script: string,
+  args: string[] = [],
+  options: { input?: string; env?: Record<string, string> } = {},
+): Promise<Ended> {
+  const { PATH = "", HOME = "" } = process.env;
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [...LOADER, script, ...args], {
+      cwd: ROOT,
+      env: { PATH, HOME, ...options.env },
+    });
+    const out = { stdout: "", stderr: "" };
+    child.stdout.setEncoding("utf8").on("data", (text) => (out.stdout += text));
+    child.stderr.setEncoding("utf8").on("data", (text) => (out.stderr += text));
+    child.on("error", reject);
+    child.on("close", (code) => resolve({ code, ...out }));
+    child.stdin.on("error", () => {});
+    child.stdin.end(options.input ?? "");
+  });
+}
