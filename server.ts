@@ -378,7 +378,7 @@ async function askClient(
 ): ReturnType<Ask> {
   const limit = new AbortController();
   const late = new ConnectionError("The client did not answer the question in time");
-  const timer = setTimeout(() => limit.abort(late), QUESTION_MS);
+  const timer = setTimeout(() => limit.abort(late), QUESTION_MS).unref();
   // A question by URL has an id in these versions, by which its end can be told.
   const id = params["mode"] === "url" ? { elicitationId: randomUUID() } : {};
   try {
