@@ -47,6 +47,7 @@ import {
   MODERN_VERSIONS,
   PROTOCOL_VERSION,
   parseParams,
+  parseResult,
   Result,
   SERVER_INFO,
   UNSUPPORTED_VERSION,
@@ -253,7 +254,7 @@ function modern(
         async (retry) => {
           const limits = { ...(timeoutMs && { timeoutMs }), signal };
           const result = await send(line, method, { ...params, ...retry, _meta }, limits);
-          const { resultType } = Result.parse(result);
+          const { resultType } = parseResult(Result, result, method);
           if (resultType !== "input_required" || MAY_ASK.includes(method)) return result;
           throw new ConnectionError(`the server may not ask for input during ${method}`);
         },
@@ -312,7 +313,11 @@ async function legacy(line: Line, asked: string, options: Options): Promise<Sess
     },
     { ...limits, isFirst: true },
   );
-  const { protocolVersion: version, serverInfo } = InitializeResult.parse(reply);
+  const { protocolVersion: version, serverInfo } = parseResult(
+    InitializeResult,
+    reply,
+    "initialize",
+  );
   if (!LEGACY_VERSIONS.includes(version)) {
     const ours = LEGACY_VERSIONS.join(", ");
     throw new ConnectionError(
@@ -326,7 +331,11 @@ async function legacy(line: Line, asked: string, options: Options): Promise<Sess
     version,
     name: serverInfo?.name,
     request: async (method, params = {}, signal) =>
-      Result.parse(await send(line, method, params, { ...limits, signal })),
+      parseResult(
+        Result,
+        await send(line, method, params, { ...limits, signal }),
+        method,
+      ),
     close: () => server.stop(),
   };
 }

@@ -12,7 +12,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ConnectionError } from "./peer.ts";
 import {
   InputRequired,
-  problem,
+  parseResult,
   Result,
   type InputRequest,
   type InputResponse,
@@ -43,7 +43,7 @@ export async function untilComplete(
 ): Promise<Result> {
   let retry: Retry = {};
   for (let round = 0; ; round++) {
-    const result = Result.parse(await attempt(retry));
+    const result = parseResult(Result, await attempt(retry), "the request");
     if (result.resultType === "complete") return result;
     const { inputRequests, requestState } = readQuestions(result);
     // Counted after the look at the result: one that ends the last round is not lost.
@@ -67,20 +67,19 @@ export async function untilComplete(
 }
 
 function readQuestions(result: Result): InputRequired {
-  const parsed = InputRequired.safeParse(result);
   if (result.resultType !== "input_required") {
     throw new ConnectionError(
       `the server answered with resultType "${result.resultType}"`,
     );
-  } else if (!parsed.success) {
-    throw new ConnectionError(`the server asks, but not well: ${problem(parsed.error)}`);
   }
-  const { inputRequests = {}, requestState, ...rest } = parsed.data;
-  const isEmpty = Object.keys(inputRequests).length === 0;
-  if (isEmpty && requestState === undefined) {
-    throw new ConnectionError(
-      "the server asks for input, but holds no question and no state",
-    );
-  }
-  return { ...rest, ...(!isEmpty && { inputRequests }), requestState };
+  const { inputRequests = {}, ...rest } = parseResult(
+    InputRequired,
+    result,
+    "the request",
+  );
+  if (Object.keys(inputRequests).length > 0) return { ...rest, inputRequests };
+  if (rest.requestState !== undefined) return rest;
+  throw new ConnectionError(
+    "the server asks for input, but with no question and no state",
+  );
 }

@@ -8,7 +8,7 @@
  * @see https://modelcontextprotocol.io/specification/2026-07-28/schema
  */
 import * as z from "zod";
-import { INVALID_PARAMS, RpcError } from "./peer.ts";
+import { ConnectionError, INVALID_PARAMS, RpcError } from "./peer.ts";
 
 // --- Versions and codes ------------------------------------------------------------------
 
@@ -137,12 +137,25 @@ export const InitializeResult = z.looseObject({
 /**
  * Parses params that came from the other side.
  *
- * @throws {RpcError} -32602 with one sentence that names what is wrong and where
+ * @throws {RpcError} -32602, to be sent back, with one sentence on what is wrong and where
  */
 export function parseParams<T>(schema: z.ZodType<T>, params: unknown, what: string): T {
   const parsed = schema.safeParse(params);
   if (parsed.success) return parsed.data;
   throw new RpcError(INVALID_PARAMS, `${what}: ${problem(parsed.error)}`);
+}
+
+/**
+ * Parses a result that came from the other side.
+ *
+ * @throws {ConnectionError} the other side does not keep to the protocol
+ */
+export function parseResult<T>(schema: z.ZodType<T>, result: unknown, what: string): T {
+  const parsed = schema.safeParse(result);
+  if (parsed.success) return parsed.data;
+  throw new ConnectionError(
+    `the result of ${what} is not valid: ${problem(parsed.error)}`,
+  );
 }
 
 /** The first thing that a schema found wrong, as a clause. */
