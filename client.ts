@@ -525,59 +525,53 @@ class Failure extends Error {
   }
 }
 
-const pair = z
-  .string()
-  .regex(/^[^=]+=/, "must be name=value")
-  .transform((text): [string, string] => {
-    const at = text.indexOf("=");
-    return [text.slice(0, at), text.slice(at + 1)];
-  });
+const STOCK_TOOL = "get_stock_price";
 const VERSIONS = ["auto", ...MODERN_VERSIONS, ...LEGACY_VERSIONS];
 
+const Json = z.string().transform((text, context) => {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    context.addIssue("must be a JSON object");
+    return z.NEVER;
+  }
+});
+const Pair = z
+  .templateLiteral([z.string().min(1), "=", z.string()], "must be name=value")
+  .transform((text) => [
+    text.slice(0, text.indexOf("=")),
+    text.slice(text.indexOf("=") + 1),
+  ]);
+const Variable = z
+  .string()
+  .refine((name) => name.includes("=") || name in process.env, "must be set here")
+  .transform((name) => (name.includes("=") ? name : `${name}=${process.env[name]}`));
+
 const Settings = z.object({
-  server: z.string("is missing").min(1, "is missing"),
+  server: z.string("is missing"),
   ticker: z.string().optional(),
   tool: z.string(),
-  args: z
-    .string()
-    .transform((text) => parseJson(text))
-    .pipe(z.record(z.string(), z.unknown(), "must be a JSON object")),
-  answer: z.array(pair),
+  args: Json.pipe(z.record(z.string(), z.unknown(), "must be a JSON object")),
+  answer: z.array(Pair),
   defaults: z.boolean(),
   protocol: z.enum(VERSIONS, `must be one of ${VERSIONS.join(", ")}`),
-  timeout: z.coerce.number("must be a number").positive("must be above 0").max(2_000_000),
-  env: z.array(
-    z
-      .string()
-      .transform((name) =>
-        name.includes("=") ? name : `${name}=${process.env[name] ?? ""}`,
-      )
-      .pipe(pair),
-  ),
+  timeout: z.coerce
+    .number("must be a number of seconds")
+    .positive("must be above 0")
+    .max(2_000_000, "must be at most 2000000"),
+  env: z.array(Variable.pipe(Pair)).transform((pairs) => Object.fromEntries(pairs)),
   json: z.boolean(),
   verbose: z.boolean(),
 });
 type Settings = z.infer<typeof Settings> & { serverArgs: string[] };
 
-const STOCK_TOOL = "get_stock_price";
-const HINT = " (see --help)";
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** @returns undefined if help is wanted */
+/** Reads the command line; undefined if help is wanted. */
 function readSettings(argv: string[]): Settings | undefined {
-  const dashes = argv.indexOf("--");
-  const own = dashes === -1 ? argv : argv.slice(0, dashes);
-  const serverArgs = dashes === -1 ? [] : argv.slice(dashes + 1);
-  try {
-    const { values } = parseArgs({
-      args: own,
+  const bad = (reason: string) => new Failure(2, `${reason} (see --help)`);
+  const dashes = argv.includes("--") ? argv.indexOf("--") : argv.length;
+  const read = () =>
+    parseArgs({
+      args: argv.slice(0, dashes),
       options: {
         server: { type: "string" },
         ticker: { type: "string" },
@@ -592,52 +586,66 @@ function readSettings(argv: string[]): Settings | undefined {
         verbose: { type: "boolean", short: "v", default: false },
         help: { type: "boolean", short: "h", default: false },
       },
-    });
-    return values.help ? undefined : { ...Settings.parse(values), serverArgs };
+    }).values;
+  let values: ReturnType<typeof read>;
+  try {
+    values = read();
   } catch (error) {
-    if (!(error instanceof z.ZodError))
-      throw new Failure(2, `${(error as Error).message}${HINT}`);
-    const [{ path, message } = { path: [], message: "" }] = error.issues;
-    throw new Failure(2, `--${path[0]?.toString()} ${message}${HINT}`);
+    throw bad(String((error as Error).message.split(". ")[0]));
   }
+  if (values.help) return undefined;
+  const { data, error } = Settings.safeParse(values);
+  if (data) return { ...data, serverArgs: argv.slice(dashes + 1) };
+  const [{ path, message } = { path: [], message: "" }] = error.issues;
+  const [name, index] = path as [keyof typeof values, number?];
+  const value = values[name];
+  const came = Array.isArray(value) && index !== undefined ? value[index] : value;
+  throw bad(
+    `--${name} ${message}${came === undefined ? "" : `, not ${JSON.stringify(came)}`}`,
+  );
 }
 
 /**
  * Answers from the command line as far as it goes, and else asks the person, if there is one.
  *
- * @param from the command that was started, as the person knows it
+ * @param ask puts a form to the person
+ * @param fail ends the call when nobody can answer, whoever runs the loop
  */
 function answererFor(
   { answer: answers, defaults }: Settings,
-  person: (() => Person) | undefined,
-  from: () => { from: string; name: string | undefined },
+  ask:
+    | ((form: Form, given: Content, signal?: AbortSignal) => Promise<ElicitResult>)
+    | undefined,
+  fail: (reason: Failure) => void,
 ): Answerer | undefined {
-  if (!person && !defaults && answers.length === 0) return undefined;
+  if (!ask && !defaults && answers.length === 0) return undefined;
   return {
-    async form({ message, fields }, signal) {
+    async form(form, signal) {
+      const { message, fields } = form;
       const given: Content = {};
+      let refused: string | undefined;
       // In the order given: what belongs to a later question waits for it.
-      for (const [name, text] of [...answers]) {
+      for (const [name = "", text = ""] of [...answers]) {
         const field = fields.find((field) => field.name === name);
         if (!field || Object.hasOwn(given, name)) break;
         const parsed = parseText(field, text);
         if ("reason" in parsed)
-          throw new Failure(2, `--answer ${name}: it ${parsed.reason}.`);
-        given[name] = parsed.value;
+          refused ??= `--answer ${name} ${parsed.reason}, not "${text}"`;
+        else given[name] = parsed.value;
         answers.shift();
       }
       // Defaults complete an answer. They are one by themselves only if that was said.
       const isAnswered = defaults || Object.keys(given).length > 0;
       const content = isAnswered ? fillDefaults(fields, given) : given;
-      if (isAnswered && !checkContent(fields, content))
-        return { action: "accept", content };
-      if (person && !defaults)
-        return person().ask({ ...from(), message, fields, given }, signal);
+      const problem = refused ?? checkContent(fields, content);
+      if (isAnswered && !problem) return { action: "accept", content };
+      if (ask && !defaults && !refused) return ask(form, given, signal);
+
       const flags = fields.map(({ name }) => `--answer ${name}=…`).join(" ");
-      throw new Failure(
-        2,
-        `The server asks: ${message} Nothing answers it: give ${flags}`,
-      );
+      const reason = `The server asks: ${message} ${problem ?? "Nobody answers."} Give ${flags}`;
+      const failure = new Failure(2, refused ?? reason);
+      setImmediate(fail, failure);
+      throw failure;
     },
   };
 }
@@ -645,116 +653,121 @@ function answererFor(
 /** The result as text for stdout. Nothing in it can control a terminal. */
 function show(
   { content, structuredContent }: CallToolResult,
-  { json, tool }: Settings,
+  settings: Settings,
 ): string {
-  if (json) return printable(JSON.stringify(structuredContent ?? { content })); // still JSON
+  // What `printable` writes out stays JSON.
+  if (settings.json) return printable(JSON.stringify(structuredContent ?? { content }));
   const quote = Quote.safeParse(structuredContent);
-  if (tool !== STOCK_TOOL || !quote.success) return printable(textOf(content));
+  if (settings.tool !== STOCK_TOOL || !quote.success) return printable(textOf(content));
   const { symbol, price, source, date } = quote.data;
-  const mark =
-    source === "sample" ? ` (bundled sample of ${date}, not a live price)` : "";
+  const isSample = source === "sample";
+  const mark = isSample ? ` (bundled sample of ${date}, not a live price)` : "";
   return inline(`${symbol} ${price}${mark}`);
 }
 
 function textOf(content: CallToolResult["content"]): string {
-  return content
-    .map(({ type, text }) => (typeof text === "string" ? text : `[${type}]`))
-    .join("\n");
+  const texts = content.map(({ type, text }) =>
+    typeof text === "string" ? text : `[${type}]`,
+  );
+  return texts.join("\n");
 }
 
-/** The error as a sentence. */
+/** An error as a sentence for stderr. */
 function explain(error: unknown): string {
   const { message } = error as Error;
-  if (error instanceof RpcError)
-    return `The server answered with error ${error.code}: ${message}`;
-  return message.charAt(0).toUpperCase() + message.slice(1).replace(/[^.?!…]$/, "$&.");
+  const isAnswer = error instanceof RpcError;
+  const text = isAnswer
+    ? `The server answered with error ${error.code}: ${message}`
+    : message;
+  return printable(
+    text.charAt(0).toUpperCase() + text.slice(1).replace(/[^.?!…)]$/, "$&."),
+  );
 }
 
-const NOBODY =
-  "Nobody could be asked here. Run it in a terminal, or give --ticker, --answer or --defaults.";
+const NOBODY_ASKED =
+  "Nobody could be asked here: run it in a terminal, or give --ticker, --answer or --defaults.";
 
 async function main(argv: string[]): Promise<void> {
   const { stdin, stdout, stderr, env } = process;
-  const isColored = !env["NO_COLOR"] && (env["FORCE_COLOR"] ? true : stderr.isTTY);
+  for (const stream of [stdout, stderr]) stream.on("error", () => {}); // as in `… | head`
+  const isForced = env["FORCE_COLOR"] !== undefined && env["FORCE_COLOR"] !== "0";
+  const isColored =
+    !env["NO_COLOR"] && (isForced || (env["FORCE_COLOR"] !== "0" && stderr.isTTY));
   const { red, cyan, yellow, dim } = pc.createColors(isColored);
   const say = (line: string) => stderr.write(`${line}\n`);
-  for (const stream of [stdout, stderr]) stream.on("error", () => {}); // as in `… | head`
 
   // Every way to end early goes through this one signal.
   const ended = new AbortController();
-  const end = (reason: unknown) => ended.abort(reason);
-  const interrupt = (exitCode: number) => end(new Failure(exitCode, "Interrupted."));
+  const interrupt = (code: number) => ended.abort(new Failure(code, "Interrupted."));
   process.on("SIGINT", () => interrupt(130));
   process.on("SIGTERM", () => interrupt(143));
   process.on("SIGHUP", () => interrupt(129));
 
-  let person: Person | undefined;
+  let settings: Settings | undefined;
   let session: Session | undefined;
-  let hasAnswerer = true;
+  let person: Person | undefined;
+  let answerer: Answerer | undefined;
   try {
-    const settings = readSettings(argv);
+    settings = readSettings(argv);
     if (!settings) return void stdout.write(HELP);
-    const { server, serverArgs, tool, args, ticker, verbose, protocol } = settings;
-    const note = verbose
-      ? (text: string) => say(dim(`· ${printable(text.trimEnd())}`))
-      : () => {};
-    const onLine = (direction: "sent" | "received", line: string) =>
+    const { server, serverArgs, tool, args, ticker, verbose, protocol, timeout } =
+      settings;
+    const command = [server, ...serverArgs].join(" ");
+
+    const ask = (form: Form, given: Content, signal?: AbortSignal) => {
+      person ??= new Person(stdin, stderr, isColored);
+      person.onInterrupt = (wasAsked) => {
+        // The cancelled question may still bring a result; it has two seconds.
+        process.exitCode = 130;
+        setTimeout(interrupt, wasAsked ? 2000 : 0, 130).unref();
+      };
+      return person.ask({ from: command, name: session?.name, ...form, given }, signal);
+    };
+    const isTerminal = stdin.isTTY && stderr.isTTY;
+    answerer = answererFor(settings, isTerminal ? ask : undefined, (reason) =>
+      ended.abort(reason),
+    );
+
+    const note = (text: string) => {
+      if (verbose) say(dim(`· ${printable(text.trimEnd())}`));
+    };
+    const onLine = (direction: "sent" | "received", line: string) => {
+      if (!verbose) return;
       say(
         direction === "sent"
           ? cyan(`→ ${printable(line)}`)
           : yellow(`← ${printable(line)}`),
       );
-
-    const openPerson = () => {
-      person ??= new Person(stdin, stderr, isColored);
-      // The cancelled question may still bring a result; it has two seconds.
-      person.onInterrupt = (wasAsked) => {
-        process.exitCode = 130;
-        setTimeout(() => interrupt(130), wasAsked ? 2000 : 0).unref();
-      };
-      return person;
     };
-    const isTerminal = stdin.isTTY && stderr.isTTY;
-    const answerer = answererFor(settings, isTerminal ? openPerson : undefined, () => ({
-      from: [server, ...serverArgs].join(" "),
-      name: session?.name,
-    }));
-    hasAnswerer = answerer !== undefined;
-    session = await connect(
-      () => startProcess(server, serverArgs, Object.fromEntries(settings.env), note),
-      {
-        protocol,
-        timeoutMs: settings.timeout * 1000,
-        signal: ended.signal,
-        // What can't be answered here ends the call, whoever runs the loop.
-        answerer: answerer && {
-          form: (form, signal) =>
-            answerer.form(form, signal).catch((error) => {
-              setImmediate(end, error);
-              throw error;
-            }),
-        },
-        onNote: note,
-        ...(verbose && { onLine }),
-      },
-    );
+    const start = () => {
+      const given = settings?.env ?? {};
+      return startProcess(server, serverArgs, given, (text) => note(`server: ${text}`));
+    };
+    const timeoutMs = timeout * 1000;
+    const options = {
+      protocol,
+      timeoutMs,
+      answerer,
+      signal: ended.signal,
+      onNote: note,
+      onLine,
+    };
+    session = await connect(start, options);
+
     const params = {
       name: tool,
-      arguments: { ...(ticker !== undefined && { ticker }), ...args },
+      arguments: ticker === undefined ? args : { ticker, ...args },
     };
     const reply = await session.request("tools/call", params, ended.signal);
-    const result = CallToolResult.safeParse(reply);
-    if (!result.success)
-      throw new ConnectionError("The server's answer is no tool result.");
-    if (result.data.isError) throw new Failure(1, textOf(result.data.content));
-    stdout.write(`${show(result.data, settings)}\n`);
+    const result = parseResult(CallToolResult, reply, tool);
+    if (result.isError) throw new Failure(1, textOf(result.content));
+    stdout.write(`${show(result, settings)}\n`);
   } catch (error) {
-    const code =
+    say(red(explain(error)));
+    if (settings && !answerer) say(NOBODY_ASKED);
+    // An answer of the server is 1, even an error; without one it is 3.
+    process.exitCode ??=
       error instanceof Failure ? error.exitCode : error instanceof RpcError ? 1 : 3;
-    process.exitCode ??= code;
-    const said =
-      error instanceof RpcError ? `The server answered with error ${error.code}: ` : "";
-    say(red(printable(`${said}${(error as Error).message}`)));
   } finally {
     person?.close();
     await session?.close();

@@ -1,0 +1,7 @@
+/** Answers `initialize` and is gone. */
+import { answer, serve } from "./base.ts";
+
+serve((message) => {
+  answer(message);
+  if (message.method === "initialize") process.exit(3);
+});

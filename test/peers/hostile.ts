@@ -1,0 +1,48 @@
+/** Puts what takes over a terminal into everything that a client may print. */
+import { answer, send, serve, type Message } from "./base.ts";
+
+export const HOSTILE =
+  "A\u001b[1;1H\u001b]2;zz\u0007\u001b]8;;http://x\u0007link\u009b7m\r\b\u202egnp\u200b$(id)\n│ B";
+
+const [fault = "result"] = process.argv.slice(2);
+let call: Message["id"];
+console.error(`\u001b]0;x\u0007${HOSTILE}`);
+serve((message) => {
+  if (message.method === "initialize") {
+    const serverInfo = { name: HOSTILE, version: HOSTILE };
+    const protocolVersion = fault === "version" ? HOSTILE : "2025-11-25";
+    send({ id: message.id, result: { protocolVersion, capabilities: {}, serverInfo } });
+  } else if (message.method !== "tools/call") {
+    if (message.id === "question")
+      send({
+        id: call,
+        result: {
+          content: [
+            { type: "text", text: JSON.stringify(message.result ?? message.error) },
+          ],
+        },
+      });
+    else answer(message);
+  } else if (fault === "error") {
+    send({ id: message.id, error: { code: -1, message: HOSTILE } });
+  } else if (fault === "question") {
+    call = message.id;
+    const choices = {
+      type: "string",
+      title: HOSTILE,
+      description: HOSTILE,
+      enum: [HOSTILE, "b"],
+      enumNames: [HOSTILE, "b"],
+      default: HOSTILE,
+    };
+    const requestedSchema = { type: "object", properties: { [HOSTILE]: choices } };
+    send({
+      id: "question",
+      method: "elicitation/create",
+      params: { message: HOSTILE, requestedSchema },
+    });
+  } else {
+    const content = [{ type: "text", text: HOSTILE }, { type: HOSTILE }];
+    send({ id: message.id, result: { content, isError: fault === "failure" } });
+  }
+});

@@ -1,0 +1,6 @@
+/** Knows no method that it was not made for, and does not say so: the probe gets no answer. */
+import { answer, serve } from "./base.ts";
+
+serve((message) => {
+  if (message.method !== "server/discover") answer(message);
+});
