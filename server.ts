@@ -202,7 +202,7 @@ function refused(
   reason = "",
 ): CallToolResult {
   const verb = action === "decline" ? "declined" : "cancelled";
-  return failure(`${reason} The user ${verb} the question for the ${what}.`.trim());
+  return failure(`${reason} The user ${verb} the question about the ${what}.`.trim());
 }
 
 // --- Modern: 2026-07-28, no handshake ----------------------------------------------------

@@ -1,0 +1,73 @@
+/**
+ * A real terminal for a test: a pseudo-terminal by `script`, which every Linux has. The tests
+ * that need it are skipped elsewhere.
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { LOADER, ROOT } from "./support.ts";
+
+export const hasTerminal =
+  process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
+
+export type Terminal = {
+  /** Types text as it is; Enter is `\r`, Ctrl-C `\x03`, Ctrl-D `\x04`. */
+  type(text: string): void;
+  /** Waits until the screen shows the pattern behind what was seen before. */
+  see(pattern: RegExp): Promise<string>;
+  /** All that was shown, as lines of text without the sequences that put it there. */
+  screen(): string;
+  /** All bytes that were shown. */
+  raw(): string;
+  ended: Promise<number | null>;
+};
+
+/** Starts a script of ours in a terminal of so many columns. */
+export function openTerminal(
+  args: string[],
+  { env = {}, columns = 90 }: { env?: Record<string, string>; columns?: number } = {},
+): Terminal {
+  const quote = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
+  const command = [process.execPath, ...LOADER, ...args].map(quote).join(" ");
+  const { PATH = "", HOME = "" } = process.env;
+  const child = spawn(
+    "script",
+    ["-qefc", `stty cols ${columns} rows 50; exec ${command}`, "/dev/null"],
+    {
+      cwd: ROOT,
+      env: { PATH, HOME, TERM: "xterm", NO_COLOR: "1", SHELL: "/bin/sh", ...env },
+    },
+  );
+  let shown = "";
+  let seen = 0;
+  const watchers = new Set<() => void>();
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    shown += text;
+    for (const watch of watchers) watch();
+  });
+  child.stdin.on("error", () => {});
+  const ended = new Promise<number | null>((resolve) => child.on("close", resolve));
+  return {
+    type: (text) => void child.stdin.write(text),
+    see: (pattern) =>
+      new Promise((resolve, reject) => {
+        const watch = () => {
+          const text = plain(shown).slice(seen);
+          const match = pattern.exec(text);
+          if (!match) return;
+          seen += match.index + match[0].length;
+          watchers.delete(watch);
+          resolve(text);
+        };
+        watchers.add(watch);
+        void ended.then(() => reject(new Error(`no ${pattern} in:\n${plain(shown)}`)));
+        watch();
+      }),
+    screen: () => plain(shown),
+    raw: () => shown,
+    ended,
+  };
+}
+
+/** Drops the sequences by which readline moves on its own line. */
+function plain(bytes: string): string {
+  return bytes.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "").replaceAll("\r\n", "\n");
+}
