@@ -15,7 +15,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import pc from "picocolors";
 import * as z from "zod";
-import { inline, Person, printable } from "./mcp/ask.ts";
+import { inline, Person, printable, type Question } from "./mcp/ask.ts";
 import {
   checkContent,
   fillDefaults,
@@ -33,7 +33,7 @@ import {
   RpcError,
   type Params,
 } from "./mcp/peer.ts";
-import { untilComplete } from "./mcp/rounds.ts";
+import { GaveUp, untilComplete } from "./mcp/rounds.ts";
 import {
   CallToolResult,
   CLIENT_CAPABILITIES,
@@ -79,8 +79,11 @@ export type Session = {
 /** Answers the questions of servers. What it can do is what is declared to them. */
 export type Answerer = {
   form(question: Form, signal?: AbortSignal): Promise<ElicitResult>;
+  url?: ((question: Page, signal?: AbortSignal) => Promise<ElicitResult>) | undefined;
 };
 export type Form = { message: string; fields: Field[] };
+/** A page to send the person to; `again` if they were sent there in an earlier round. */
+export type Page = { message: string; url: URL; again: boolean };
 
 export type Options = {
   /** A version, or auto: 2026-07-28 if the server speaks it, else by handshake. */
@@ -178,15 +181,33 @@ async function answer(
   { method, params }: InputRequest,
   answerer: Answerer | undefined,
   signal?: AbortSignal,
+  again = false,
 ): Promise<ElicitResult> {
   if (method !== "elicitation/create" || !answerer) {
     throw new RpcError(METHOD_NOT_FOUND, `this client does not answer ${method}`);
   }
-  const { mode, message } = parseParams(ElicitParams, params, method);
-  if (mode !== "form") {
+  const { mode, message, url, requestedSchema } = parseParams(
+    ElicitParams,
+    params,
+    method,
+  );
+  if (mode === "form") {
+    return answerer.form({ message, fields: readForm(requestedSchema) }, signal);
+  }
+  if (mode !== "url" || !answerer.url) {
     throw new RpcError(INVALID_PARAMS, `this client declared no elicitation by ${mode}`);
   }
-  return answerer.form({ message, fields: readForm(params["requestedSchema"]) }, signal);
+  if (!url || !URL.canParse(url) || !/^https?:/i.test(url)) {
+    throw new RpcError(INVALID_PARAMS, `a URL to open must be http or https, not ${url}`);
+  }
+  return answerer.url({ message, url: new URL(url), again }, signal);
+}
+
+/** What is declared of an answerer. Before 2025-11-25 there was one mode, and no name for it. */
+function capabilities(answerer: Answerer | undefined, version: string): Params {
+  if (!answerer) return {};
+  if (version < "2025-11-25") return { elicitation: {} };
+  return { elicitation: { form: {}, ...(answerer.url && { url: {} }) } };
 }
 
 // --- Probe: which era? -------------------------------------------------------------------
@@ -259,8 +280,8 @@ function modern(
           throw new ConnectionError(`the server may not ask for input during ${method}`);
         },
         // There is no answer that says no such question: what is wrong with it ends the call.
-        (question) =>
-          answer(question, answerer, signal).catch((error) => {
+        (question, again) =>
+          answer(question, answerer, signal, again).catch((error) => {
             if (!(error instanceof RpcError)) throw error;
             throw new ConnectionError(
               `the server asked what it may not: ${error.message}`,
@@ -278,7 +299,7 @@ function envelope(version: string, answerer: Answerer | undefined): Params {
   return {
     [PROTOCOL_VERSION]: version,
     [CLIENT_INFO]: SELF,
-    [CLIENT_CAPABILITIES]: answerer ? { elicitation: { form: {} } } : {},
+    [CLIENT_CAPABILITIES]: capabilities(answerer, version),
   };
 }
 
@@ -305,10 +326,7 @@ async function legacy(line: Line, asked: string, options: Options): Promise<Sess
     "initialize",
     {
       protocolVersion: asked,
-      // Before 2025-11-25 there was one mode, and no name for it.
-      capabilities: answerer
-        ? { elicitation: asked < "2025-11-25" ? {} : { form: {} } }
-        : {},
+      capabilities: capabilities(answerer, asked),
       clientInfo: SELF,
     },
     { ...limits, isFirst: true },
@@ -608,14 +626,12 @@ function readSettings(argv: string[]): Settings | undefined {
 /**
  * Answers from the command line as far as it goes, and else asks the person, if there is one.
  *
- * @param ask puts a form to the person
+ * @param ask puts a question to the person
  * @param fail ends the call when nobody can answer, whoever runs the loop
  */
 function answererFor(
   { answer: answers, defaults }: Settings,
-  ask:
-    | ((form: Form, given: Content, signal?: AbortSignal) => Promise<ElicitResult>)
-    | undefined,
+  ask: ((question: Question, signal?: AbortSignal) => Promise<ElicitResult>) | undefined,
   fail: (reason: Failure) => void,
 ): Answerer | undefined {
   if (!ask && !defaults && answers.length === 0) return undefined;
@@ -639,7 +655,7 @@ function answererFor(
       const content = isAnswered ? fillDefaults(fields, given) : given;
       const problem = refused ?? checkContent(fields, content);
       if (isAnswered && !problem) return { action: "accept", content };
-      if (ask && !defaults && !refused) return ask(form, given, signal);
+      if (ask && !defaults && !refused) return ask({ ...form, given }, signal);
 
       const flags = fields.map(({ name }) => `--answer ${name}=…`).join(" ");
       const reason = `The server asks: ${message} ${problem ?? "Nobody answers."} Give ${flags}`;
@@ -647,6 +663,8 @@ function answererFor(
       setImmediate(fail, failure);
       throw failure;
     },
+    // A flag is no consent to a page that it has not seen.
+    url: defaults ? undefined : ask,
   };
 }
 
@@ -674,14 +692,24 @@ function textOf(content: CallToolResult["content"]): string {
 
 /** An error as a sentence for stderr. */
 function explain(error: unknown): string {
-  const { message } = error as Error;
-  const isAnswer = error instanceof RpcError;
-  const text = isAnswer
-    ? `The server answered with error ${error.code}: ${message}`
-    : message;
+  let { message } = error as Error;
+  if (error instanceof RpcError) {
+    message = `The server answered with error ${error.code}: ${message}`;
+    // 2025-11-25 has an error that asks for pages to be opened before another try.
+    const { data } = z
+      .object({ elicitations: z.array(z.object({ url: z.string() })) })
+      .safeParse(error.data);
+    for (const { url } of data?.elicitations ?? [])
+      message += `\nIt wants you to open ${url}`;
+  }
   return printable(
-    text.charAt(0).toUpperCase() + text.slice(1).replace(/[^.?!…)]$/, "$&."),
+    message.charAt(0).toUpperCase() + message.slice(1).replace(/[^.?!…)]$/, "$&."),
   );
+}
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof Failure) return error.exitCode;
+  return error instanceof RpcError || error instanceof GaveUp ? 1 : 3;
 }
 
 const NOBODY_ASKED =
@@ -694,7 +722,8 @@ async function main(argv: string[]): Promise<void> {
   const isColored =
     !env["NO_COLOR"] && (isForced || (env["FORCE_COLOR"] !== "0" && stderr.isTTY));
   const { red, cyan, yellow, dim } = pc.createColors(isColored);
-  const say = (line: string) => stderr.write(`${line}\n`);
+  let person: Person | undefined;
+  const say = (line: string) => (person ? person.print(line) : stderr.write(`${line}\n`));
 
   // Every way to end early goes through this one signal.
   const ended = new AbortController();
@@ -705,7 +734,6 @@ async function main(argv: string[]): Promise<void> {
 
   let settings: Settings | undefined;
   let session: Session | undefined;
-  let person: Person | undefined;
   let answerer: Answerer | undefined;
   try {
     settings = readSettings(argv);
@@ -714,19 +742,18 @@ async function main(argv: string[]): Promise<void> {
       settings;
     const command = [server, ...serverArgs].join(" ");
 
-    const ask = (form: Form, given: Content, signal?: AbortSignal) => {
+    const ask = (question: Question, signal?: AbortSignal) => {
       person ??= new Person(stdin, stderr, isColored);
       person.onInterrupt = (wasAsked) => {
         // The cancelled question may still bring a result; it has two seconds.
         process.exitCode = 130;
         setTimeout(interrupt, wasAsked ? 2000 : 0, 130).unref();
       };
-      return person.ask({ from: command, name: session?.name, ...form, given }, signal);
+      return person.ask(question, { command, name: session?.name }, signal);
     };
     const isTerminal = stdin.isTTY && stderr.isTTY;
-    answerer = answererFor(settings, isTerminal ? ask : undefined, (reason) =>
-      ended.abort(reason),
-    );
+    const fail = (reason: Failure) => ended.abort(reason);
+    answerer = answererFor(settings, isTerminal ? ask : undefined, fail);
 
     const note = (text: string) => {
       if (verbose) say(dim(`· ${printable(text.trimEnd())}`));
@@ -765,9 +792,7 @@ async function main(argv: string[]): Promise<void> {
   } catch (error) {
     say(red(explain(error)));
     if (settings && !answerer) say(NOBODY_ASKED);
-    // An answer of the server is 1, even an error; without one it is 3.
-    process.exitCode ??=
-      error instanceof Failure ? error.exitCode : error instanceof RpcError ? 1 : 3;
+    process.exitCode ??= exitCodeOf(error);
   } finally {
     person?.close();
     await session?.close();

@@ -1,11 +1,13 @@
 /**
  * The person at the terminal: one question at a time, and three honest ways to answer it.
- * Accept sends what was typed and checked; decline says no; cancel (also Ctrl-D, Ctrl-C)
+ * Accept sends what was typed and checked, decline says no, cancel (also Ctrl-D, Ctrl-C)
  * leaves without a choice. Decline and cancel are lines that begin with a slash, so no value
  * can be mistaken for them.
  *
- * Whatever the server wrote stands behind a bar, `│`, and has passed `printable`; what stands
- * at the margin are the client's own words. This file knows forms, not connections.
+ * Whatever a server wrote stands behind a bar, `│`, and has passed `printable`; at the margin
+ * stand the client's own words. This file knows questions, not connections.
+ *
+ * @see https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
  */
 import * as readline from "node:readline";
 import pc from "picocolors";
@@ -20,13 +22,16 @@ import {
 } from "./form.ts";
 import type { ElicitResult } from "./schema.ts";
 
-export type Question = {
-  /** The command that was started: what the person can trust. */
-  from: string;
-  /** The name that the server gives itself: what it says. */
-  name?: string | undefined;
-  message: string;
-} & ({ fields: Field[]; given?: Content } | { url: string; again: boolean });
+/** A form to fill in, or a URL to agree to; the second time only to say that it is done. */
+export type Question = { message: string } & (
+  { fields: Field[]; given?: Content } | { url: URL; again: boolean }
+);
+
+/** Who asks: the command that was started, and the name that the server gives itself. */
+export type Asker = { command: string; name?: string | undefined };
+
+const LEAVE = "/decline refuses, /cancel (or Ctrl-D, Ctrl-C) leaves.";
+const MAX_MESSAGE = 10_000;
 
 /** Thrown by a prompt that was left, to end the whole question. */
 class Left {
@@ -39,55 +44,73 @@ class Left {
 // --- One person, one stream of lines -----------------------------------------------------
 
 export class Person {
-  /** Called on Ctrl-C, after an open question has been cancelled. */
+  /** Called on Ctrl-C; an open question has then been cancelled. */
   onInterrupt: ((wasAsked: boolean) => void) | undefined;
 
   readonly #output: NodeJS.WriteStream;
   readonly #lines: readline.Interface;
   readonly #color: ReturnType<typeof pc.createColors>;
-  /** Lines typed ahead: they wait for the next prompt. */
+  /** Lines typed ahead wait here for the next prompt. */
   readonly #typed: string[] = [];
   #prompt: { line(text: string): void; leave(): void } | undefined;
-  #ended = false;
+  #hasLeft = false;
   #queue: Promise<unknown> = Promise.resolve();
 
-  constructor(input: NodeJS.ReadableStream, output: NodeJS.WriteStream, color = false) {
+  constructor(
+    input: NodeJS.ReadableStream,
+    output: NodeJS.WriteStream,
+    isColored = false,
+  ) {
     this.#output = output;
-    this.#color = pc.createColors(color);
+    this.#color = pc.createColors(isColored);
     // One reader for the life of the program: a new one would lose what came in between.
     const terminal = output.isTTY === true;
     this.#lines = readline.createInterface({ input, output, terminal, historySize: 0 });
-    this.#lines.on("line", (text) =>
-      this.#prompt ? this.#prompt.line(text) : this.#typed.push(text),
-    );
-    this.#lines.on("close", () => ((this.#ended = true), this.#prompt?.leave()));
+    this.#lines.on("line", (text) => {
+      const prompt = this.#prompt;
+      this.#prompt = undefined; // the next line of a paste is for the next prompt
+      if (prompt) prompt.line(text);
+      else this.#typed.push(text);
+    });
     this.#lines.on("SIGINT", () => {
       const wasAsked = this.#prompt !== undefined;
-      this.#prompt?.leave();
+      this.#leave();
       this.onInterrupt?.(wasAsked);
     });
+    this.#lines.on("close", () => this.#leave());
   }
 
   close(): void {
     this.#lines.close();
   }
 
+  /** Prints a line, above the prompt if one is open. */
+  print(line: string): void {
+    if (this.#prompt && this.#output.isTTY) {
+      readline.cursorTo(this.#output, 0);
+      readline.clearLine(this.#output, 0);
+    }
+    this.#output.write(`${line}\n`);
+    if (this.#prompt) this.#lines.prompt(true);
+  }
+
   /**
    * Asks when all earlier questions are done with.
    *
-   * @param signal withdraws the question: it leaves the screen and the promise rejects
+   * @param signal withdraws the question: it leaves the screen, and the promise rejects
    * @returns the answer; an accepted form satisfies its schema
    */
-  ask(question: Question, signal?: AbortSignal): Promise<ElicitResult> {
-    const answer = this.#queue.then(async () => {
+  ask(question: Question, asker: Asker, signal?: AbortSignal): Promise<ElicitResult> {
+    const answer = this.#queue.then(async (): Promise<ElicitResult> => {
       signal?.throwIfAborted();
       try {
-        return "url" in question
-          ? await this.#askUrl(question, signal)
-          : await this.#askForm(question, signal);
+        this.#introduce(question, asker);
+        if ("url" in question)
+          return await this.#askUrl(question.url, question.again, signal);
+        return await this.#askForm(question.fields, question.given ?? {}, signal);
       } catch (left) {
         if (left instanceof Left) return { action: left.action };
-        this.#say("The server withdrew its question.");
+        this.#say("The question was withdrawn.");
         throw left;
       }
     });
@@ -95,88 +118,94 @@ export class Person {
     return answer;
   }
 
-  /** Reads one line; a blank one is "". Takes the commands out: they leave the question. */
+  /** Leaves the open question, and all that are still to come. */
+  #leave(): void {
+    this.#hasLeft = true;
+    this.#prompt?.leave();
+    this.#prompt = undefined;
+  }
+
+  /** Reads a line that is no command; a blank one is "". Other commands leave the question. */
   async #read(signal?: AbortSignal): Promise<string> {
     for (;;) {
-      const line = await this.#nextLine(signal);
-      if (line.trim() === "") return "";
-      if (!line.startsWith("/")) return line;
+      const line = await this.#readLine(signal);
       const command = line.trim();
+      if (command === "") return "";
+      if (!line.startsWith("/") || command === "/none") return line;
       if (line.startsWith("//")) return line.slice(1);
       if (command === "/decline") throw new Left("decline");
       if (command === "/cancel") throw new Left("cancel");
-      if (command === "/none") return command;
       this.#say(
-        "No such command. To enter a value that begins with a slash, write it twice.",
+        "That is no command. A value that begins with a slash is typed with two.",
       );
     }
   }
 
-  #nextLine(signal?: AbortSignal): Promise<string> {
+  #readLine(signal?: AbortSignal): Promise<string> {
     const typed = this.#typed.shift();
     if (typed !== undefined) {
-      this.#output.write(`> ${typed}\n`);
+      this.#say(`> ${typed}`);
       return Promise.resolve(typed);
     }
-    if (this.#ended) return Promise.reject(new Left("cancel"));
     return new Promise<string>((resolve, reject) => {
+      if (this.#hasLeft) return reject(new Left("cancel"));
       const withdraw = () => {
-        this.#lines.write(null, { ctrl: true, name: "u" }); // half a line is nobody's answer
-        this.#output.write("\n");
+        this.#prompt = undefined;
+        this.#lines.write(null, { ctrl: true, name: "u" }); // half a line answers nothing
+        this.#say("");
         reject(signal?.reason);
       };
       signal?.addEventListener("abort", withdraw, { once: true });
+      const close = () => signal?.removeEventListener("abort", withdraw);
       this.#prompt = {
-        line: resolve,
-        leave: () => (this.#output.write("\n"), reject(new Left("cancel"))),
+        line: (text) => (close(), resolve(text)),
+        leave: () => (close(), this.#say(""), reject(new Left("cancel"))),
       };
       this.#lines.setPrompt("> ");
       this.#lines.prompt();
-    }).finally(() => (this.#prompt = undefined));
+    });
   }
 
   // --- A form ------------------------------------------------------------------------------
 
   async #askForm(
-    question: Question & { fields: Field[]; given?: Content },
+    fields: Field[],
+    given: Content,
     signal?: AbortSignal,
   ): Promise<ElicitResult> {
-    const { fields, given = {} } = question;
     const content: Content = { ...given };
-    this.#introduce(question);
-    if (fields.length === 0) return this.#confirm(signal);
     const open = fields.filter(({ name }) => !Object.hasOwn(given, name));
-    const isWhole = fields.length > 1;
-    this.#say(
-      isWhole
-        ? "Each answer can be changed before they are sent. /decline refuses, /cancel leaves."
-        : "Enter sends. /decline refuses, /cancel (or Ctrl-D, Ctrl-C) leaves.",
-    );
-    for (const field of open) await this.#fill(content, field, signal);
-    if (isWhole) await this.#review(content, fields, signal);
+    const [only] = fields;
+    if (!only) return this.#agree(signal);
+    if (fields.length === 1) {
+      // One line is its own review: it is sent with Enter.
+      await this.#fill(content, only, `Enter sends. ${LEAVE}`, signal);
+    } else {
+      this.#say(`Nothing is sent before you have seen it all. ${LEAVE}`);
+      for (const field of open) await this.#fill(content, field, undefined, signal);
+      await this.#review(content, fields, signal);
+    }
     return { action: "accept", content };
   }
 
   /** Asks for one field until the answer satisfies it, or leaves it out. */
-  async #fill(content: Content, field: Field, signal?: AbortSignal): Promise<void> {
-    this.#quote(describe(field));
+  async #fill(content: Content, field: Field, hint?: string, signal?: AbortSignal) {
+    this.#quote(describe(field, this.#width));
+    if (hint !== undefined) this.#say(hint);
     for (;;) {
       const text = await this.#read(signal);
-      delete content[field.name];
-      if (text === "/none" || (text === "" && field.default === undefined)) {
-        if (!field.required) return;
-        this.#say("An answer is required here.");
-      } else if (text === "") {
-        content[field.name] = field.default as Value;
+      const parsed =
+        text === "/none"
+          ? leaveOut(field)
+          : text === ""
+            ? onEnter(field)
+            : parseText(field, text);
+      if ("value" in parsed) {
+        if (parsed.value === undefined) delete content[field.name];
+        else content[field.name] = parsed.value;
         return;
-      } else {
-        const parsed = parseText(field, text);
-        if ("value" in parsed) {
-          content[field.name] = parsed.value;
-          return;
-        }
-        this.#say(`That ${parsed.reason}.`);
       }
+      this.#say(`That ${parsed.reason}.`);
     }
   }
 
@@ -189,20 +218,18 @@ export class Person {
           return `${index + 1}) ${inline(field.title)}: ${shown}`;
         }),
       );
-      this.#say(
-        "Enter sends, a number changes that answer, /decline refuses, /cancel leaves.",
-      );
+      this.#say(`Enter sends, a number changes that answer. ${LEAVE}`);
       const text = await this.#read(signal);
       if (text === "") return;
-      const field = /^\d+$/.test(text.trim()) ? fields[Number(text) - 1] : undefined;
-      if (field) await this.#fill(content, field, signal);
-      else this.#say(`That must be a number from 1 to ${fields.length}.`);
+      const field = /^\s*\d+\s*$/.test(text) ? fields[Number(text) - 1] : undefined;
+      if (field) await this.#fill(content, field, undefined, signal);
+      else this.#say(`That must be a number from 1 to ${fields.length}, or Enter.`);
     }
   }
 
-  /** A question without fields is a yes or no. */
-  async #confirm(signal?: AbortSignal): Promise<ElicitResult> {
-    this.#say("y agrees, n (or /decline) refuses, /cancel leaves.");
+  /** What has nothing to fill in is a yes or no. */
+  async #agree(signal?: AbortSignal): Promise<ElicitResult> {
+    this.#say(`y agrees, n or ${LEAVE}`);
     for (;;) {
       const text = (await this.#read(signal)).trim();
       if (/^y(es)?$/i.test(text)) return { action: "accept", content: {} };
@@ -213,20 +240,35 @@ export class Person {
 
   // --- A URL -------------------------------------------------------------------------------
 
-  async #askUrl(
-    question: Question & { url: string; again: boolean },
-    signal?: AbortSignal,
-  ): Promise<ElicitResult> {
-    throw new Error(`not yet: ${question.url} ${signal}`);
+  async #askUrl(url: URL, again: boolean, signal?: AbortSignal): Promise<ElicitResult> {
+    if (again) {
+      this.#say(
+        `It waits for ${url.host}. When you are done there, Enter goes on. ${LEAVE}`,
+      );
+      for (;;) if ((await this.#read(signal)) === "") return { action: "accept" };
+    }
+    // On a line of its own and not broken, so that it can be copied.
+    this.#output.write(`  ${url.href}\n`);
+    this.#say(`The page is at ${this.#color.bold(url.host)}.`);
+    for (const warning of warnings(url))
+      this.#say(this.#color.yellow(`Beware: ${warning}`));
+    this.#say("It is not opened for you: copy it into your browser, if you trust it.");
+    const { action } = await this.#agree(signal);
+    return { action };
   }
 
   // --- The screen --------------------------------------------------------------------------
 
-  #introduce({ from, name, message }: Question): void {
-    const alias = name === undefined ? "" : ` (it calls itself ${inline(name)})`;
-    this.#output.write("\n");
-    this.#say(this.#color.bold(`${from} asks${alias}:`));
-    this.#quote(printable(message).split("\n"));
+  get #width(): number {
+    return Math.max((this.#output.columns || 80) - 3, 20);
+  }
+
+  #introduce({ message }: Question, { command, name }: Asker): void {
+    const alias =
+      name === undefined ? "" : ` (it calls itself ${shorten(inline(name), 60)})`;
+    this.#say("");
+    this.#say(this.#color.bold(`${shorten(inline(command), 120)} asks${alias}:`));
+    this.#quote([...printable(shorten(message, MAX_MESSAGE)).split("\n"), ""]);
   }
 
   /** The client's own words. */
@@ -234,111 +276,152 @@ export class Person {
     this.#output.write(`${text}\n`);
   }
 
-  /** The server's words, each line behind the bar. */
+  /** The server's words, each row of the screen behind the bar. */
   #quote(lines: string[]): void {
     const bar = this.#color.cyan("│");
-    const width = (this.#output.columns || 80) - 2;
-    for (const line of lines.flatMap((line) => wrap(line, width))) {
-      this.#output.write(`${bar} ${line}\n`);
+    for (const line of lines.flatMap((line) => wrap(line, this.#width))) {
+      this.#output.write(line === "" ? `${bar}\n` : `${bar} ${line}\n`);
     }
   }
 }
 
+function onEnter(field: Field): { value: Value | undefined } | { reason: string } {
+  if (field.default !== undefined || !field.required) return { value: field.default };
+  return { reason: "needs an answer" };
+}
+
+function leaveOut(field: Field): { value: Value | undefined } | { reason: string } {
+  if (!field.required) return { value: undefined };
+  return field.kind === "choices" ? parseText(field, "") : { reason: "needs an answer" };
+}
+
+function warnings({ protocol, hostname, username }: URL): string[] {
+  const isPlain =
+    protocol !== "https:" && !["localhost", "127.0.0.1", "[::1]"].includes(hostname);
+  return [
+    ...(isPlain ? ["it is not encrypted (http)."] : []),
+    ...(/(^|\.)xn--/.test(hostname)
+      ? ["its host is spelled in letters of more alphabets."]
+      : []),
+    ...(username ? ["what stands before the @ is not the host."] : []),
+  ];
+}
+
 // --- Fields as text ----------------------------------------------------------------------
 
-function describe(field: Field): string[] {
+function describe(field: Field, width: number): string[] {
+  const { title, description, required } = field;
+  const optional =
+    field.default === undefined ? "optional" : "optional, /none leaves it out";
   const fallback =
     field.default === undefined ? "" : ` [${showValue(field, field.default)}]`;
-  const need = field.required ? "required" : "optional";
   return [
-    `${inline(field.title)} (${kindOf(field)}, ${need})${fallback}`,
-    ...(field.description === undefined ? [] : [inline(field.description)]),
-    ...("choices" in field
-      ? field.choices.map(({ value, title }, index) => {
-          const label =
-            title === value ? inline(value) : `${inline(title)} (${inline(value)})`;
-          return areNumbered(field.choices) ? `${index + 1}) ${label}` : `- ${label}`;
-        })
-      : []),
+    `${inline(title)} (${kindOf(field)}, ${required ? "required" : optional})${fallback}`,
+    ...(description === undefined ? [] : [inline(description)]),
+    ...("choices" in field ? listChoices(field, width) : []),
   ];
+}
+
+/** One choice a line, or in columns if there are many and they fit. */
+function listChoices({ choices }: Field & { kind: "choice" | "choices" }, width: number) {
+  const isNumbered = areNumbered(choices);
+  const labels = choices.map(({ value, title }, index) => {
+    const label = title === value ? inline(value) : `${inline(title)} (${inline(value)})`;
+    return isNumbered ? `${index + 1}) ${label}` : `- ${label}`;
+  });
+  const widest = Math.max(...labels.map(widthOf)) + 2;
+  const columns = labels.length <= 10 ? 1 : Math.max(Math.floor(width / widest), 1);
+  const rows = Math.ceil(labels.length / columns);
+  return labels.slice(0, rows).map((_, row) =>
+    Array.from({ length: columns }, (_, column) => labels[column * rows + row] ?? "")
+      .map((label) => label + " ".repeat(Math.max(widest - widthOf(label), 0)))
+      .join("")
+      .trimEnd(),
+  );
 }
 
 function kindOf(field: Field): string {
   const [low, high] = limits(field);
-  const limit = low > (field.kind === "string" ? 0 : -Infinity) || high < Infinity;
+  const isLimited = low > (field.kind === "string" ? 0 : -Infinity) || high < Infinity;
+  const limit = isLimited ? `, ${range(low, high)}` : "";
   switch (field.kind) {
     case "string":
-      return (field.format ?? "text") + (limit ? `, ${range(low, high)} characters` : "");
+      return (field.format ?? "text") + (limit && `${limit} characters`);
     case "integer":
-      return "whole number" + (limit ? `, ${range(low, high)}` : "");
+      return `whole number${limit}`;
     case "number":
-      return "number" + (limit ? `, ${range(low, high)}` : "");
+      return `number${limit}`;
     case "boolean":
       return "y or n";
     case "choice":
       return "one of these";
     case "choices":
-      return `${range(low, high)} of these, with commas`;
+      return `${range(low, high)} of these, with commas between`;
   }
 }
 
 function showValue(field: Field, value: Value): string {
   if (typeof value === "boolean") return value ? "yes" : "no";
-  const titleOf = (item: string) =>
-    ("choices" in field && field.choices.find((c) => c.value === item)?.title) || item;
-  if (Array.isArray(value)) return value.map((item) => inline(titleOf(item))).join(", ");
-  return inline(titleOf(String(value)));
+  const choices = "choices" in field ? field.choices : [];
+  const show = (item: string) =>
+    choices.find((choice) => choice.value === item)?.title ?? item;
+  const items = Array.isArray(value) ? value : [String(value)];
+  return items.map((item) => inline(show(item))).join(", ") || "empty";
 }
 
 // --- Text that may reach a screen --------------------------------------------------------
 
 /**
- * Makes text from elsewhere safe to print. What moves the cursor, hides, reorders or pretends
- * to be nothing is written out as `\u001b`; newlines stay, tabs become spaces.
+ * Makes text from elsewhere safe to print. What moves the cursor, hides, reorders or looks
+ * like nothing is written out, as in `\u001b`; newlines stay, tabs become spaces.
  */
 export function printable(text: string): string {
   return text
     .replace(/\r\n/g, "\n")
     .replace(/\t/g, "    ")
-    .replace(/[^\P{C}\n]|[\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu, escape)
-    .replace(/(\p{M}{4})\p{M}+/gu, "$1"); // a heap of accents covers the lines around it
+    .replace(/[^\P{C}\n]|[\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu, writeOut)
+    .replace(/(\p{M}{4})\p{M}+/gu, "$1"); // a heap of accents covers the rows around it
 }
 
-/** The same on one line. */
+/** The same, on one line. */
 export function inline(text: string): string {
   return printable(text.replace(/\s+/g, " "));
 }
 
-function escape(character: string): string {
-  const units = [...character].flatMap((c) => c.split(""));
-  return units
-    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
-    .join("");
+function writeOut(character: string): string {
+  const units = Array.from({ length: character.length }, (_, at) =>
+    character.charCodeAt(at),
+  );
+  return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
 }
 
-/** Breaks a line into pieces of at most `width` columns, at spaces where there are any. */
+function shorten(text: string, length: number): string {
+  if (text.length <= length) return text;
+  return `${text.slice(0, length)}… (${text.length - length} more characters)`;
+}
+
+/** Breaks a line into rows of at most `width` columns, at a space where there is one. */
 function wrap(line: string, width: number): string[] {
-  const pieces: string[] = [];
-  let piece = "";
-  let used = 0;
+  const rows: string[] = [];
+  let row = "";
   for (const character of line) {
-    const columns = columnsOf(character);
-    if (used + columns > width) {
-      const space = piece.lastIndexOf(" ");
-      const rest = space > 0 ? piece.slice(space + 1) : "";
-      pieces.push(space > 0 ? piece.slice(0, space) : piece);
-      piece = rest;
-      used = [...rest].reduce((sum, c) => sum + columnsOf(c), 0);
+    if (widthOf(row) + widthOf(character) > width) {
+      const space = row.lastIndexOf(" ");
+      rows.push(space > 0 ? row.slice(0, space) : row);
+      row = space > 0 ? row.slice(space + 1) : "";
     }
-    piece += character;
-    used += columns;
+    row += character;
   }
-  return [...pieces, piece];
+  return [...rows, row];
 }
 
-function columnsOf(character: string): number {
-  if (/\p{M}/u.test(character)) return 0;
-  const isWide =
-    /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{1f300}-\u{1faff}]|[\u{20000}-\u{3fffd}]/u;
-  return isWide.test(character) ? 2 : 1;
+const WIDE =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
+
+/** How many columns a text takes: none for an accent, two for most of East Asia and emoji. */
+function widthOf(text: string): number {
+  let width = 0;
+  for (const character of text)
+    width += /\p{M}/u.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
+  return width;
 }

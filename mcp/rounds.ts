@@ -22,7 +22,12 @@ import {
 export type Retry = { inputResponses?: Record<string, unknown>; requestState?: string };
 
 export type Attempt = (retry: Retry) => Promise<unknown>;
-export type Ask = (question: InputRequest) => Promise<InputResponse>;
+
+/** Answers a question; `again` if it is one for a URL that was agreed to in an earlier round. */
+export type Ask = (question: InputRequest, again: boolean) => Promise<InputResponse>;
+
+/** The person gave up on the page at a URL, where there was no question to say so to. */
+export class GaveUp extends Error {}
 
 export const MAX_ROUNDS = 10;
 const PAUSE_MS = 200;
@@ -42,7 +47,8 @@ export async function untilComplete(
   signal?: AbortSignal,
 ): Promise<Result> {
   let retry: Retry = {};
-  for (let round = 0; ; round++) {
+  let page: InputRequest | undefined; // that the person was sent to
+  for (let round = 0; ;) {
     const result = parseResult(Result, await attempt(retry), "the request");
     if (result.resultType === "complete") return result;
     const { inputRequests, requestState } = readQuestions(result);
@@ -50,19 +56,32 @@ export async function untilComplete(
     if (round === MAX_ROUNDS) {
       throw new ConnectionError(`the server still asks after ${MAX_ROUNDS} rounds`);
     }
+    let isWaiting = false;
     retry = {};
     if (inputRequests) {
       const answers: [string, InputResponse][] = [];
       for (const [key, question] of Object.entries(inputRequests)) {
-        answers.push([key, await ask(question)]);
+        const again = page !== undefined && question.params["url"] === page.params["url"];
+        const answer = await ask(question, again);
+        isWaiting ||= again;
+        if (question.params["mode"] === "url" && answer["action"] === "accept")
+          page = question;
+        answers.push([key, answer]);
       }
       // Every answer goes under the key of its question, whatever the key is.
       retry.inputResponses = Object.fromEntries(answers);
+    } else if (page) {
+      isWaiting = true;
+      const { action } = await ask(page, true);
+      if (action !== "accept")
+        throw new GaveUp(`the call ended with the page not done with`);
     } else {
       await sleep(PAUSE_MS, undefined, { ...(signal && { signal }) });
     }
     // The very string that came; where none came, none goes out, and "" is a string.
     if (requestState !== undefined) retry.requestState = requestState;
+    // Waiting for a person at a page may take any number of rounds: they set the pace.
+    if (!isWaiting) round++;
   }
 }
 

@@ -109,6 +109,8 @@ export const ListToolsResult = z.looseObject({
 export const ElicitParams = z.looseObject({
   mode: z.string().default("form"),
   message: z.string(),
+  requestedSchema: z.unknown().optional(),
+  url: z.string().optional(),
 });
 
 export const ElicitResult = z.looseObject({
