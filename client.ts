@@ -640,25 +640,33 @@ function answererFor(
       const { message, fields } = form;
       const given: Content = {};
       let refused: string | undefined;
-      // In the order given: what belongs to a later question waits for it.
       for (const [name = "", text = ""] of [...answers]) {
         const field = fields.find((field) => field.name === name);
         if (!field || Object.hasOwn(given, name)) break;
         const parsed = parseText(field, text);
-        if ("reason" in parsed)
-          refused ??= `--answer ${name} ${parsed.reason}, not "${text}"`;
-        else given[name] = parsed.value;
+        if ("value" in parsed) given[name] = parsed.value;
+        else refused ??= `--answer ${name} ${parsed.reason}, not ${JSON.stringify(text)}`;
         answers.shift();
       }
+      // What is left may be for a later question, unless this one has use for an answer.
+      const [left] = answers;
+      const isPartial = fields.some(({ name }) => !Object.hasOwn(given, name));
+      const names = fields.map(({ name }) => name).join(", ") || "none";
+      if (left && isPartial && !Object.hasOwn(given, String(left[0]))) {
+        refused ??= `--answer ${left[0]}: the form has no such field, only ${names}`;
+      }
       // Defaults complete an answer. They are one by themselves only if that was said.
-      const isAnswered = defaults || Object.keys(given).length > 0;
+      const isAnswered = fields.length > 0 && (defaults || Object.keys(given).length > 0);
       const content = isAnswered ? fillDefaults(fields, given) : given;
-      const problem = refused ?? checkContent(fields, content);
-      if (isAnswered && !problem) return { action: "accept", content };
+      const open = checkContent(fields, content);
+      if (isAnswered && !open && !refused) return { action: "accept", content };
       if (ask && !defaults && !refused) return ask({ ...form, given }, signal);
 
       const flags = fields.map(({ name }) => `--answer ${name}=…`).join(" ");
-      const reason = `The server asks: ${message} ${problem ?? "Nobody answers."} Give ${flags}`;
+      const next = flags
+        ? `Give ${flags}`
+        : "Only a person at a terminal can agree to it";
+      const reason = ["The server asks:", message, open, next].filter(Boolean).join(" ");
       const failure = new Failure(2, refused ?? reason);
       setImmediate(fail, failure);
       throw failure;
@@ -702,9 +710,9 @@ function explain(error: unknown): string {
     for (const { url } of data?.elicitations ?? [])
       message += `\nIt wants you to open ${url}`;
   }
-  return printable(
-    message.charAt(0).toUpperCase() + message.slice(1).replace(/[^.?!…)]$/, "$&."),
-  );
+  const text =
+    message.charAt(0).toUpperCase() + message.slice(1).replace(/[^.?!…)]$/, "$&.");
+  return printable(text).replaceAll("\n", "\n│ "); // more lines are not our own words
 }
 
 function exitCodeOf(error: unknown): number {
@@ -756,7 +764,8 @@ async function main(argv: string[]): Promise<void> {
     answerer = answererFor(settings, isTerminal ? ask : undefined, fail);
 
     const note = (text: string) => {
-      if (verbose) say(dim(`· ${printable(text.trimEnd())}`));
+      if (!verbose) return;
+      for (const line of printable(text.trimEnd()).split("\n")) say(dim(`· ${line}`));
     };
     const onLine = (direction: "sent" | "received", line: string) => {
       if (!verbose) return;
@@ -789,6 +798,7 @@ async function main(argv: string[]): Promise<void> {
     const result = parseResult(CallToolResult, reply, tool);
     if (result.isError) throw new Failure(1, textOf(result.content));
     stdout.write(`${show(result, settings)}\n`);
+    for (const [name] of settings.answer) say(`Note: no question had the field ${name}.`);
   } catch (error) {
     say(red(explain(error)));
     if (settings && !answerer) say(NOBODY_ASKED);

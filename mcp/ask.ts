@@ -30,7 +30,7 @@ export type Question = { message: string } & (
 /** Who asks: the command that was started, and the name that the server gives itself. */
 export type Asker = { command: string; name?: string | undefined };
 
-const LEAVE = "/decline refuses, /cancel (or Ctrl-D, Ctrl-C) leaves.";
+const LEAVE = "/decline refuses, /cancel or Ctrl-D leaves.";
 const MAX_MESSAGE = 10_000;
 
 /** Thrown by a prompt that was left, to end the whole question. */
@@ -104,13 +104,13 @@ export class Person {
     const answer = this.#queue.then(async (): Promise<ElicitResult> => {
       signal?.throwIfAborted();
       try {
-        this.#introduce(question, asker);
+        const again = "url" in question && question.again;
+        if (!again) this.#introduce(question, asker);
         if ("url" in question)
           return await this.#askUrl(question.url, question.again, signal);
         return await this.#askForm(question.fields, question.given ?? {}, signal);
       } catch (left) {
         if (left instanceof Left) return { action: left.action };
-        this.#say("The question was withdrawn.");
         throw left;
       }
     });
@@ -151,8 +151,9 @@ export class Person {
       if (this.#hasLeft) return reject(new Left("cancel"));
       const withdraw = () => {
         this.#prompt = undefined;
-        this.#lines.write(null, { ctrl: true, name: "u" }); // half a line answers nothing
-        this.#say("");
+        // What is half typed answers no other question.
+        if (this.#lines.terminal) this.#lines.write(null, { ctrl: true, name: "u" });
+        this.#say("\nThe question was withdrawn.");
         reject(signal?.reason);
       };
       signal?.addEventListener("abort", withdraw, { once: true });
@@ -190,7 +191,7 @@ export class Person {
 
   /** Asks for one field until the answer satisfies it, or leaves it out. */
   async #fill(content: Content, field: Field, hint?: string, signal?: AbortSignal) {
-    this.#quote(describe(field, this.#width));
+    this.#quote(["", ...describe(field, this.#width)]);
     if (hint !== undefined) this.#say(hint);
     for (;;) {
       const text = await this.#read(signal);
@@ -211,18 +212,21 @@ export class Person {
 
   async #review(content: Content, fields: Field[], signal?: AbortSignal): Promise<void> {
     for (;;) {
-      this.#quote(
-        fields.map((field, index) => {
+      this.#quote([
+        "",
+        ...fields.map((field, index) => {
           const value = content[field.name];
           const shown = value === undefined ? "(left out)" : showValue(field, value);
           return `${index + 1}) ${inline(field.title)}: ${shown}`;
         }),
-      );
+      ]);
       this.#say(`Enter sends, a number changes that answer. ${LEAVE}`);
       const text = await this.#read(signal);
       if (text === "") return;
       const field = /^\s*\d+\s*$/.test(text) ? fields[Number(text) - 1] : undefined;
-      if (field) await this.#fill(content, field, undefined, signal);
+      // Enter keeps what is there.
+      const keep = field && { ...field, default: content[field.name] ?? field.default };
+      if (keep) await this.#fill(content, keep, undefined, signal);
       else this.#say(`That must be a number from 1 to ${fields.length}, or Enter.`);
     }
   }
@@ -249,9 +253,10 @@ export class Person {
     }
     // On a line of its own and not broken, so that it can be copied.
     this.#output.write(`  ${url.href}\n`);
-    this.#say(`The page is at ${this.#color.bold(url.host)}.`);
-    for (const warning of warnings(url))
-      this.#say(this.#color.yellow(`Beware: ${warning}`));
+    this.#say(`Host: ${url.host}`, this.#color.bold);
+    for (const warning of warnings(url)) {
+      this.#say(`Beware: ${warning}`, this.#color.yellow);
+    }
     this.#say("It is not opened for you: copy it into your browser, if you trust it.");
     const { action } = await this.#agree(signal);
     return { action };
@@ -263,17 +268,17 @@ export class Person {
     return Math.max((this.#output.columns || 80) - 3, 20);
   }
 
+  /** Only what the person started stands at the margin; the name is the server's word. */
   #introduce({ message }: Question, { command, name }: Asker): void {
-    const alias =
-      name === undefined ? "" : ` (it calls itself ${shorten(inline(name), 60)})`;
     this.#say("");
-    this.#say(this.#color.bold(`${shorten(inline(command), 120)} asks${alias}:`));
-    this.#quote([...printable(shorten(message, MAX_MESSAGE)).split("\n"), ""]);
+    this.#say(`${shorten(inline(command), 120)} asks:`, this.#color.bold);
+    if (name !== undefined) this.#quote([`${shorten(inline(name), 60)}:`]);
+    this.#quote(printable(shorten(message, MAX_MESSAGE)).split("\n"));
   }
 
   /** The client's own words. */
-  #say(text: string): void {
-    this.#output.write(`${text}\n`);
+  #say(text: string, paint = (row: string) => row): void {
+    for (const row of wrap(text, this.#width)) this.#output.write(`${paint(row)}\n`);
   }
 
   /** The server's words, each row of the screen behind the bar. */
@@ -342,7 +347,7 @@ function listChoices({ choices }: Field & { kind: "choice" | "choices" }, width:
 
 function kindOf(field: Field): string {
   const [low, high] = limits(field);
-  const isLimited = low > (field.kind === "string" ? 0 : -Infinity) || high < Infinity;
+  const isLimited = low > -Infinity || high < Infinity;
   const limit = isLimited ? `, ${range(low, high)}` : "";
   switch (field.kind) {
     case "string":

@@ -175,17 +175,17 @@ function defined<T extends object>(
 export function limits(field: Field): [number, number] {
   switch (field.kind) {
     case "string":
-      return [field.minLength ?? 0, field.maxLength ?? Infinity];
+      return [field.minLength ?? -Infinity, field.maxLength ?? Infinity];
     case "integer":
     case "number":
       return [field.minimum ?? -Infinity, field.maximum ?? Infinity];
     case "choices":
       return [
-        field.minItems ?? 0,
+        field.minItems ?? -Infinity,
         Math.min(field.maxItems ?? Infinity, field.choices.length),
       ];
     default:
-      return [0, Infinity];
+      return [-Infinity, Infinity];
   }
 }
 
@@ -230,7 +230,7 @@ export function checkValue(field: Field, value: unknown): string | undefined {
 export function range(low: number, high: number): string {
   if (low === high) return `exactly ${low}`;
   if (high === Infinity) return `at least ${low}`;
-  if (low === -Infinity || low === 0) return `at most ${high}`;
+  if (low === -Infinity) return `at most ${high}`;
   return `${low} to ${high}`;
 }
 

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { after, test } from "node:test";
 import { startStooq } from "./stooq.ts";
+import { DEFAULTS } from "./forms.ts";
 import { LEGACY, LOADER, MODERN, ROOT, run, type Ended } from "./support.ts";
 
 const stooq = await startStooq();
@@ -316,3 +317,67 @@ for (const fault of ["result", "failure", "error", "version", "question"]) {
     assert.doesNotMatch(stdout + stderr, /[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\u200b]/);
   });
 }
+
+// --- Answers from the command line -------------------------------------------------------
+
+const forms = (...args: string[]) =>
+  run("client.ts", ["--server", "test/forms.ts", ...args]);
+
+const REFUSED: [string[], RegExp][] = [
+  [
+    ["--tool", "integer", "--answer", "guests=4"],
+    /--answer guests: the form has no such field, only integer/,
+  ],
+  [
+    ["--tool", "integer", "--answer", "integer=9"],
+    /--answer integer must be 0 to 6, not "9"/,
+  ],
+  [
+    ["--tool", "booking", "--answer", "text=A"],
+    /--answer text must have 2 to 20 characters/,
+  ],
+  [
+    ["--tool", "booking", "--answer", "text=Ada", "--answer", "size=l"],
+    /--answer size: the form has no such field, only text, titled, boolean/,
+  ],
+  [["--tool", "confirm", "--defaults"], /Delete all 3 files\? Only a person/],
+  [["--tool", "page", "--defaults"], /-32021/],
+];
+for (const [args, reason] of REFUSED) {
+  test(`it refuses ${args.slice(2).join(" ")} for ${args[1]}`, async () => {
+    const { code, stdout, stderr } = await forms(...args);
+    assert.match(stderr, reason);
+    assert.equal(stdout, "");
+    assert.ok(code === 2 || code === 1);
+  });
+}
+
+test("it completes an answer with the defaults of the form", async () => {
+  const { stdout } = await forms(
+    "--tool",
+    "booking",
+    "--answer",
+    "titled=Large",
+    "--answer",
+    "boolean=y",
+  );
+  assert.equal(stdout, "");
+  const ok = await forms(
+    "--tool",
+    "booking",
+    "--answer",
+    "titled=l",
+    "--answer",
+    "boolean=y",
+  );
+  assert.deepEqual(JSON.parse(ok.stdout).form.content, {
+    text: "Ada",
+    titled: "l",
+    boolean: true,
+  });
+});
+
+test("it answers a form with all its defaults", async () => {
+  const { stdout } = await forms("--tool", "everything", "--defaults");
+  assert.deepEqual(JSON.parse(stdout).form.content, DEFAULTS);
+});

@@ -243,10 +243,14 @@ test("it goes on in another legacy version than it asked for, and says so", asyn
 
 // --- What is declared --------------------------------------------------------------------
 
+const all: Answerer = { ...answerer(), url: async () => ({ action: "accept" }) };
 const DECLARED: [string, Options, unknown][] = [
   [MODERN, {}, {}],
   [MODERN, { answerer: answerer() }, { elicitation: { form: {} } }],
+  [MODERN, { answerer: all }, { elicitation: { form: {}, url: {} } }],
   [LEGACY, {}, {}],
+  [LEGACY, { answerer: all }, { elicitation: { form: {}, url: {} } }],
+  ["2025-06-18", { answerer: all }, { elicitation: {} }],
   [LEGACY, { answerer: answerer() }, { elicitation: { form: {} } }],
   ["2025-06-18", { answerer: answerer() }, { elicitation: {} }],
   ["2024-11-05", { answerer: answerer() }, { elicitation: {} }],
@@ -395,6 +399,107 @@ for (const [what, ask, reason] of UNANSWERABLE) {
     await session.close();
   });
 }
+
+const page = (url: string): Params => ({
+  method: "elicitation/create",
+  params: { mode: "url", message: "Sign in.", url, elicitationId: "e" },
+});
+
+for (const url of [
+  "javascript:alert(1)",
+  "file:///etc/passwd",
+  "data:text/html,x",
+  "example.com",
+  "",
+  "https://",
+]) {
+  test(`it refuses to send anybody to ${JSON.stringify(url)}`, async () => {
+    let sent = 0;
+    const me: Answerer = {
+      ...answerer(),
+      url: async () => (sent++, { action: "accept" }),
+    };
+    const { session } = await open(
+      async (wire) => {
+        await handshake(wire);
+        const { id } = await wire.next();
+        wire.send({ jsonrpc: "2.0", id: "u1", ...page(url) });
+        assert.equal(((await wire.next())["error"] as RpcError).code, -32602);
+        wire.send(result(id, textResult("done")));
+      },
+      { answerer: me },
+    );
+    await session.request("tools/call", call());
+    assert.equal(sent, 0);
+  });
+}
+
+test("it waits at a page as long as the server does, in rounds that don't count", async () => {
+  const visits: unknown[] = [];
+  const me: Answerer = {
+    ...answerer(),
+    url: async ({ url, again }) => (visits.push([url.href, again]), { action: "accept" }),
+  };
+  const { session } = await open(
+    async (wire) => {
+      await discover(wire);
+      const ask = {
+        resultType: "input_required",
+        inputRequests: { p: page("https://a.test/") },
+      };
+      for (let round = 0; round < 30; round++) {
+        const { id, params } = await wire.next();
+        // With the same question, and with the state alone.
+        wire.send(
+          result(
+            id,
+            round % 2 ? { resultType: "input_required", requestState: "s" } : ask,
+          ),
+        );
+        if (round % 2)
+          assert.deepEqual((params as Params)["inputResponses"], {
+            p: { action: "accept" },
+          });
+        else assert.equal((params as Params)["inputResponses"], undefined);
+      }
+      wire.send(result((await wire.next())["id"], textResult("done")));
+    },
+    { answerer: me },
+  );
+  await session.request("tools/call", call());
+  assert.equal(visits.length, 30);
+  assert.deepEqual(visits.slice(0, 2), [
+    ["https://a.test/", false],
+    ["https://a.test/", true],
+  ]);
+});
+
+test("it ends the call when the person gives up on a page", async () => {
+  const me: Answerer = {
+    ...answerer(),
+    url: async ({ again }) => ({ action: again ? "cancel" : "accept" }),
+  };
+  const { session } = await open(
+    async (wire) => {
+      await discover(wire);
+      const ask = {
+        resultType: "input_required",
+        inputRequests: { p: page("https://a.test/") },
+      };
+      wire.send(result((await wire.next())["id"], ask));
+      wire.send(
+        result((await wire.next())["id"], {
+          resultType: "input_required",
+          requestState: "s",
+        }),
+      );
+      assert.deepEqual(await wire.rest(), []);
+    },
+    { answerer: me },
+  );
+  await assert.rejects(session.request("tools/call", call()), /page not done with/);
+  await session.close();
+});
 
 test("it ends a modern call at a question that nobody is there for", async () => {
   const { session } = await open(async (wire) => {

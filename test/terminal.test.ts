@@ -31,7 +31,7 @@ for (const protocol of [MODERN, LEGACY]) {
       assert.equal(await terminal.ended, 0);
       assert.match(
         terminal.screen(),
-        /server\.ts asks \(it calls itself stock-price-server\):/,
+        /\nserver\.ts asks:\n│ stock-price-server:\n│ Which/,
       );
     },
   );
@@ -87,3 +87,163 @@ for (const protocol of [MODERN, LEGACY]) {
     },
   );
 }
+
+const forms = (...args: string[]): Terminal =>
+  openTerminal(["client.ts", "--server", "test/forms.ts", ...args]);
+
+for (const protocol of [MODERN, LEGACY]) {
+  test(`it fills in every kind of field (${protocol})`, { skip }, async () => {
+    const terminal = forms("--tool", "required", "--protocol", protocol);
+    const typed = [
+      ["Name", "Grace"],
+      ["E-mail", "grace@example.com"],
+      ["Homepage", "https://example.com/g"],
+      ["Day of arrival", "2026-12-09"],
+      ["Take-off", "2026-12-09T10:00:00Z"],
+      ["Guests", "4"],
+      ["Luggage in kg", "1.5"],
+      ["Breakfast", "y"],
+      ["Desk", "1"],
+      ["Shirt", "3"],
+      ["Office", "2"],
+      ["Talks", "2,3"],
+      ["Sizes", "1"],
+    ] as const;
+    for (const [title, text] of typed) {
+      await terminal.see(new RegExp(`│ ${title} [^]*\n> `));
+      terminal.type(`${text}\r`);
+    }
+    await terminal.see(/Enter sends, a number[^]*\n> /);
+    terminal.type("\r");
+    assert.equal(await terminal.ended, 0);
+    const [, answered] = /\n(\{.*\})\n/.exec(terminal.screen()) ?? [];
+    assert.deepEqual(JSON.parse(String(answered)), {
+      form: {
+        action: "accept",
+        content: {
+          text: "Grace",
+          email: "grace@example.com",
+          uri: "https://example.com/g",
+          date: "2026-12-09",
+          "date-time": "2026-12-09T10:00:00Z",
+          integer: 4,
+          number: 1.5,
+          boolean: true,
+          choice: "aisle",
+          titled: "l",
+          legacy: "uk",
+          choices: ["two", "three"],
+          "titled-choices": ["s"],
+        },
+      },
+    });
+  });
+
+  test(
+    `it gives pasted lines to two questions in order (${protocol})`,
+    { skip },
+    async () => {
+      const terminal = forms("--tool", "two", "--protocol", protocol);
+      await terminal.see(/> /);
+      terminal.type("Grace\r5\r");
+      assert.equal(await terminal.ended, 0);
+      assert.match(
+        terminal.screen(),
+        /"first":\{"action":"accept","content":\{"text":"Grace"\}\}/,
+      );
+      assert.match(
+        terminal.screen(),
+        /"second":\{"action":"accept","content":\{"integer":5\}\}/,
+      );
+    },
+  );
+
+  test(`it sends the person to a page and waits (${protocol})`, { skip }, async () => {
+    const terminal = forms("--tool", "patient", "--protocol", protocol);
+    await terminal.see(
+      /https:\/\/auth\.example\.com\/slow\nHost: auth\.example\.com\n[^]*> /,
+    );
+    terminal.type("y\r");
+    for (let visit = 1; visit < 12; visit++) {
+      await terminal.see(/> /);
+      terminal.type(protocol === MODERN ? "\r" : "y\r");
+    }
+    assert.equal(await terminal.ended, 0);
+    assert.match(terminal.screen(), /\nsigned in\n$/);
+  });
+}
+
+test("it takes lines that were typed before there was a question", { skip }, async () => {
+  const terminal = forms("--tool", "text");
+  terminal.type("Grace\r");
+  assert.equal(await terminal.ended, 0);
+  assert.match(terminal.screen(), /\{"text":"Grace"\}/);
+});
+
+test("it ends with what the person gave up on", { skip }, async () => {
+  const terminal = forms("--tool", "patient");
+  await terminal.see(/> /);
+  terminal.type("y\r");
+  await terminal.see(/Enter goes on[^]*> /);
+  terminal.type("/cancel\r");
+  assert.equal(await terminal.ended, 1);
+  assert.match(terminal.screen(), /The call ended with the page not done with\.\n$/);
+});
+
+test(
+  "it takes a question off the screen when the server withdraws it",
+  { skip },
+  async () => {
+    const terminal = openTerminal([
+      "client.ts",
+      "--server",
+      "test/peers/withdraws.ts",
+      "--tool",
+      "any",
+    ]);
+    await terminal.see(/> /);
+    terminal.type("half a li");
+    assert.equal(await terminal.ended, 0);
+    assert.match(terminal.screen(), /The question was withdrawn\.\ndone\n$/);
+  },
+);
+
+test("it asks one of two questions at a time that come at once", { skip }, async () => {
+  const terminal = openTerminal([
+    "client.ts",
+    "--server",
+    "test/peers/asks-two-at-once.ts",
+    "--tool",
+    "any",
+  ]);
+  await terminal.see(/First\?[^]*> /);
+  assert.doesNotMatch(terminal.screen(), /Second\?/);
+  terminal.type("one\r");
+  await terminal.see(/Second\?[^]*> /);
+  terminal.type("/decline\r");
+  assert.equal(await terminal.ended, 0);
+  assert.match(terminal.screen(), /q1 accept one, q2 decline/);
+});
+
+test("it lets no byte of a hostile question control the terminal", { skip }, async () => {
+  const terminal = openTerminal(
+    [
+      "client.ts",
+      "--server",
+      "test/peers/hostile.ts",
+      "--tool",
+      "any",
+      "-v",
+      "--",
+      "question",
+    ],
+    { columns: 40 },
+  );
+  await terminal.see(/\n> /);
+  terminal.type("\r");
+  await terminal.ended;
+  // What is left are the sequences of readline itself, for its own prompt.
+  const bytes = terminal.raw().replace(/\x1b\[(1G|0J|3G|\?2004[hl]|2K|[0-9]+G)/g, "");
+  assert.doesNotMatch(bytes, /[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e\u200b]/);
+  assert.match(bytes, /link/);
+});

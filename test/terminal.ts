@@ -69,5 +69,5 @@ export function openTerminal(
 
 /** Drops the sequences by which readline moves on its own line. */
 function plain(bytes: string): string {
-  return bytes.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "").replaceAll("\r\n", "\n");
+  return bytes.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "").replace(/\r+\n/g, "\n");
 }

@@ -1,8 +1,6 @@
 /** Puts what takes over a terminal into everything that a client may print. */
 import { answer, send, serve, type Message } from "./base.ts";
-
-export const HOSTILE =
-  "A\u001b[1;1H\u001b]2;zz\u0007\u001b]8;;http://x\u0007link\u009b7m\r\b\u202egnp\u200b$(id)\n│ B";
+import { HOSTILE } from "./hostile-text.ts";
 
 const [fault = "result"] = process.argv.slice(2);
 let call: Message["id"];
