@@ -307,10 +307,12 @@ function envelope(version: string, answerer: Answerer | undefined): Params {
 
 async function legacy(line: Line, asked: string, options: Options): Promise<Session> {
   const { peer, clock, server } = line;
-  const { answerer, timeoutMs, signal, onNote } = options;
+  const { timeoutMs, signal, onNote } = options;
+  let version = asked;
   peer.onRequest = async (method, params, withdrawn) => {
     if (method === "ping") return {};
     try {
+      const answerer = asIn(version, options.answerer);
       return await clock.pause(() => answer({ method, params }, answerer, withdrawn));
     } catch (error) {
       if (error instanceof RpcError) throw error;
@@ -326,24 +328,24 @@ async function legacy(line: Line, asked: string, options: Options): Promise<Sess
     "initialize",
     {
       protocolVersion: asked,
-      capabilities: capabilities(answerer, asked),
+      capabilities: capabilities(options.answerer, asked),
       clientInfo: SELF,
     },
     { ...limits, isFirst: true },
   );
-  const { protocolVersion: version, serverInfo } = parseResult(
+  const { protocolVersion, serverInfo } = parseResult(
     InitializeResult,
     reply,
     "initialize",
   );
+  version = protocolVersion;
   if (!LEGACY_VERSIONS.includes(version)) {
     const ours = LEGACY_VERSIONS.join(", ");
     throw new ConnectionError(
       `the server speaks version ${version}, this client ${ours}`,
     );
   }
-  if (version !== asked)
-    onNote?.(`the server answers in version ${version}, not ${asked}`);
+  if (version !== asked) onNote?.(`the server answers in ${version}, not in ${asked}`);
   peer.notify("notifications/initialized");
   return {
     version,
@@ -355,6 +357,19 @@ async function legacy(line: Line, asked: string, options: Options): Promise<Sess
         method,
       ),
     close: () => server.stop(),
+  };
+}
+
+/** Before 2025-11-25 there were no pages and no lists of choices: they are not answered. */
+function asIn(version: string, answerer: Answerer | undefined): Answerer | undefined {
+  if (!answerer || version >= "2025-11-25") return answerer;
+  return {
+    form: (form, signal) => {
+      const list = form.fields.find(({ kind }) => kind === "choices");
+      if (!list) return answerer.form(form, signal);
+      const reason = `${version} has no fields like ${list.name}, with several choices`;
+      return Promise.reject(new RpcError(INVALID_PARAMS, reason));
+    },
   };
 }
 

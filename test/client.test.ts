@@ -238,7 +238,7 @@ test("it leaves a server that answers initialize without a version", async () =>
 test("it goes on in another legacy version than it asked for, and says so", async () => {
   const { session, notes } = await open((wire) => handshake(wire, "2025-06-18"));
   assert.equal(session.version, "2025-06-18");
-  assert.match(notes.join(), /2025-06-18, not 2025-11-25/);
+  assert.match(notes.join(), /2025-06-18, not in 2025-11-25/);
 });
 
 // --- What is declared --------------------------------------------------------------------
@@ -335,7 +335,7 @@ test("it writes no responses to a modern server, and asks nobody on its request"
   assert.equal(notes.length, 2);
 });
 
-for (const method of ["tools/list", "server/discover", "completion/complete"]) {
+for (const method of ["tools/list", "server/discover", "prompts/list"]) {
   test(`it takes no question during ${method}`, async () => {
     const me = answerer();
     const { session } = await open(
@@ -433,6 +433,41 @@ for (const url of [
     assert.equal(sent, 0);
   });
 }
+
+test("it sends nobody to a page in a version that has no pages", async () => {
+  let sent = 0;
+  const me: Answerer = { ...answerer(), url: async () => (sent++, { action: "accept" }) };
+  const { session } = await open(
+    async (wire) => {
+      const { id } = await wire.next();
+      wire.send(result(id, initialized("2025-06-18")));
+      const call = await wire.until({ method: "tools/call" });
+      wire.send({ jsonrpc: "2.0", id: "u1", ...page("https://a.test/") });
+      assert.equal(((await wire.next())["error"] as RpcError).code, -32602);
+      wire.send(result(call["id"], textResult("done")));
+    },
+    { answerer: me, protocol: "2025-06-18" },
+  );
+  await session.request("tools/call", call());
+  assert.equal(sent, 0);
+});
+
+test("it sends no list in a version that has no lists", async () => {
+  const me = answerer();
+  const { session } = await open(
+    async (wire) => {
+      await handshake(wire, "2025-06-18");
+      const { id } = await wire.next();
+      const list = { type: "array", items: { type: "string", enum: ["a"] } };
+      wire.send({ jsonrpc: "2.0", id: "e1", ...question({ ticker: list }) });
+      assert.equal(((await wire.next())["error"] as RpcError).code, -32602);
+      wire.send(result(id, textResult("done")));
+    },
+    { answerer: me },
+  );
+  await session.request("tools/call", call());
+  assert.deepEqual(me.asked, []);
+});
 
 test("it waits at a page as long as the server does, in rounds that don't count", async () => {
   const visits: unknown[] = [];

@@ -1,6 +1,7 @@
 /** What the tests share: in-memory wires, scripted peers, and real processes. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { appendFileSync } from "node:fs";
 import { PassThrough, type Readable, type Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { Server } from "../client.ts";
@@ -10,6 +11,8 @@ import type { Params } from "../mcp/peer.ts";
 
 /** The far end of a connection, used by hand: lines in, lines out. */
 export class Wire {
+  static #count = 0;
+  readonly #id = ++Wire.#count;
   readonly output: Writable;
   /** Every message that was read, in order. */
   readonly seen: Params[] = [];
@@ -22,15 +25,23 @@ export class Wire {
 
   /** Writes one message, or a line as it is. */
   send(message: Params | string): void {
-    this.output.write(
-      `${typeof message === "string" ? message : JSON.stringify(message)}\n`,
-    );
+    const line = typeof message === "string" ? message : JSON.stringify(message);
+    this.#log("theirs", line);
+    this.output.write(`${line}\n`);
+  }
+
+  /** Keeps what passes in a file, if one is named, so that others can judge it. */
+  #log(whose: "ours" | "theirs", line: string): void {
+    const file = process.env["WIRE_LOG"];
+    if (!file) return;
+    appendFileSync(file, `${JSON.stringify([process.pid, this.#id, whose, line])}\n`);
   }
 
   /** The next message; at the end of the input it fails. */
   async next(): Promise<Params> {
     const { value, done } = await this.#lines.next();
     assert.ok(!done, "the other side has closed");
+    this.#log("ours", value);
     const message = JSON.parse(value) as Params;
     assert.equal(message["jsonrpc"], "2.0");
     this.seen.push(message);
@@ -52,6 +63,7 @@ export class Wire {
     for (;;) {
       const { value, done } = await this.#lines.next();
       if (done) return messages;
+      this.#log("ours", value);
       messages.push(JSON.parse(value));
     }
   }

@@ -1,0 +1,65 @@
+/** Every message that our own tests see one of our ends write is legal. */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { illegal, type Tapped } from "./legal.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+for (const ours of ["client", "server"] as const) {
+  test(`it is legal what the ${ours} writes in its own tests`, async () => {
+    const file = join(mkdtempSync(join(tmpdir(), "own-")), "wire.jsonl");
+    const args = ["--import", import.meta.resolve("tsx"), `test/${ours}.test.ts`];
+    const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+    await promisify(execFile)(process.execPath, args, {
+      cwd: root,
+      env: { ...env, WIRE_LOG: file },
+      maxBuffer: 1e8,
+    });
+    const wires = new Map<string, Tapped[]>();
+    for (const row of readFileSync(file, "utf8").trimEnd().split("\n")) {
+      const [pid, wire, whose, line] = JSON.parse(row);
+      const key = `${pid} ${wire}`;
+      const theirs = ours === "client" ? "server" : "client";
+      wires.set(key, wires.get(key) ?? []);
+      wires.get(key)?.push({ from: whose === "ours" ? ours : theirs, line });
+    }
+    assert.ok(wires.size > 50);
+    const faults = [...wires.values()].flatMap((lines) => illegal(lines, ours));
+    assert.deepEqual(faults, []);
+  });
+}
+
+test("it finds fault with what is not legal", () => {
+  const request = (method: string, params: object, id: unknown = 1) =>
+    JSON.stringify({ jsonrpc: "2.0", id, method, params });
+  const meta = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+  };
+  const call = request("tools/call", { name: "t", _meta: meta });
+  const answer = (result: object) => JSON.stringify({ jsonrpc: "2.0", id: 1, result });
+  const judge = (line: string) =>
+    illegal(
+      [
+        { from: "client", line: call },
+        { from: "server", line },
+      ],
+      "server",
+    );
+  assert.deepEqual(judge(answer({ resultType: "complete", content: [] })), []);
+  assert.equal(judge(answer({ content: [] })).length, 1);
+  assert.equal(judge(answer({ resultType: "complete" })).length, 1);
+  assert.equal(
+    judge(answer({ resultType: "input_required", inputRequests: 7 })).length,
+    1,
+  );
+  assert.equal(judge("{").length, 1);
+  assert.equal(judge(request("ping", {})).length, 1);
+  assert.equal(judge(JSON.stringify({ jsonrpc: "2.0", id: 2, result: {} })).length, 1);
+});
