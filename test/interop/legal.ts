@@ -130,8 +130,8 @@ export function illegal(lines: Tapped[], ours: "client" | "server"): string[] {
         (k) => !["jsonrpc", "id", "method", "params"].includes(k),
       );
       if (members.length > 0) return [`members that are none: ${members} in ${line}`];
-      if (method === "notifications/cancelled" && ours === "server" && !handshake) {
-        return [`a modern server cancels nothing: ${line}`];
+      if (ours === "server" && !handshake) {
+        return [`a modern server neither requests nor cancels: ${line}`];
       }
       const name = definitionOf(version, method);
       const problem = name
@@ -144,6 +144,8 @@ export function illegal(lines: Tapped[], ours: "client" | "server"): string[] {
     );
     if (asked?.method === "initialize" && result) handshake = result.protocolVersion;
     if (!isOurs) return [];
+    if (ours === "client" && !handshake)
+      return [`a modern client answers nothing: ${line}`];
     if (result !== undefined && error !== undefined)
       return [`both result and error: ${line}`];
     if (!asked) {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -62,4 +63,18 @@ test("it finds fault with what is not legal", () => {
   assert.equal(judge("{").length, 1);
   assert.equal(judge(request("ping", {})).length, 1);
   assert.equal(judge(JSON.stringify({ jsonrpc: "2.0", id: 2, result: {} })).length, 1);
+});
+
+test("the README names every scenario of the suite's requirement sets", () => {
+  const readme = readFileSync(new URL("README.md", import.meta.url), "utf8");
+  const suite = createRequire(import.meta.url)
+    .resolve("@modelcontextprotocol/conformance/package.json")
+    .replace(/package\.json$/, "requirements/");
+  for (const revision of ["2025-11-25", "2026-07-28"]) {
+    const [, section = ""] = readme.split(`### ${revision}\n`);
+    const requirements = readFileSync(`${suite}${revision}.yaml`, "utf8");
+    const names = [...requirements.matchAll(/^\s*- (?:scenario: )?([a-z0-9_/-]+)$/gm)];
+    assert.ok(names.length > 40);
+    for (const [, name] of names) assert.match(section, new RegExp(`\`${name}\``));
+  }
 });
