@@ -15,7 +15,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import pc from "picocolors";
 import * as z from "zod";
-import { inline, Person, printable, type Question } from "./mcp/ask.ts";
+import { inline, Person, printable, quote, widthOf, type Question } from "./mcp/ask.ts";
 import {
   checkContent,
   fillDefaults,
@@ -33,7 +33,7 @@ import {
   RpcError,
   type Params,
 } from "./mcp/peer.ts";
-import { GaveUp, untilComplete } from "./mcp/rounds.ts";
+import { GaveUp, MAX_ROUNDS, untilComplete } from "./mcp/rounds.ts";
 import {
   CallToolResult,
   CLIENT_CAPABILITIES,
@@ -125,7 +125,7 @@ export async function connect(
     }
     const newest = String(LEGACY_VERSIONS[0]);
     return await legacy(line, newest, options).catch(async (error) => {
-      if (!line.isGone || signal?.aborted) throw error;
+      if (!line.gone.aborted || signal?.aborted) throw error;
       await line.server.stop();
       line = open(startServer, options);
       return legacy(line, newest, options);
@@ -137,20 +137,20 @@ export async function connect(
 }
 
 /** A started server and our end of the connection to it. */
-type Line = { server: Server; peer: Peer; clock: Clock; isGone: boolean };
+type Line = { server: Server; peer: Peer; clock: Clock; gone: AbortSignal };
 
 function open(startServer: () => Server, { onNote = () => {}, onLine }: Options): Line {
   const server = startServer();
   const peer = new Peer(server.output, server.input);
   peer.onNote = onNote;
   peer.onLine = onLine;
-  const line: Line = { server, peer, clock: new Clock(), isGone: false };
+  const gone = new AbortController();
   void server.gone.then((cause) => {
-    line.isGone = true;
-    peer.close(new ConnectionError(cause));
+    gone.abort(new ConnectionError(cause));
+    peer.close(gone.signal.reason);
   });
   void peer.listen();
-  return line;
+  return { server, peer, clock: new Clock(), gone: gone.signal };
 }
 
 /** Sends one request under a time limit. Giving up is told to the server. */
@@ -165,7 +165,7 @@ async function send(
   const limit = clock.limit(timeoutMs, new ConnectionError(`${reason} (see --timeout)`));
   try {
     return await peer.request(method, params, {
-      signal: signal ? AbortSignal.any([signal, limit.signal]) : limit.signal,
+      signal: anyOf(signal, limit.signal),
       // What opens a connection must not be cancelled; closing it says the same.
       onAbandon: (requestId) => {
         if (!isFirst) peer.notify("notifications/cancelled", { requestId });
@@ -174,6 +174,10 @@ async function send(
   } finally {
     limit.end();
   }
+}
+
+function anyOf(one: AbortSignal | undefined, other: AbortSignal): AbortSignal {
+  return one ? AbortSignal.any([one, other]) : other;
 }
 
 /** Checks a question, whichever way it came, and has it answered. */
@@ -249,9 +253,11 @@ async function probe(line: Line, options: Options, isRetry = false): Promise<Fou
 function choose(theirs: string[]): string {
   const version = MODERN_VERSIONS.find((ours) => theirs.includes(ours));
   if (version !== undefined) return version;
+  const older = LEGACY_VERSIONS.find((ours) => theirs.includes(ours));
   throw new ConnectionError(
     `no version in common: the server speaks ${theirs.join(", ") || "none that it names"}, ` +
-      `this client ${[...MODERN_VERSIONS, ...LEGACY_VERSIONS].join(", ")}`,
+      `this client ${[...MODERN_VERSIONS, ...LEGACY_VERSIONS].join(", ")}` +
+      (older ? `; --protocol ${older} tries it with a handshake` : ""),
   );
 }
 
@@ -281,7 +287,7 @@ function modern(
         },
         // There is no answer that says no such question: what is wrong with it ends the call.
         (question, again) =>
-          answer(question, answerer, signal, again).catch((error) => {
+          answer(question, answerer, anyOf(signal, line.gone), again).catch((error) => {
             if (!(error instanceof RpcError)) throw error;
             throw new ConnectionError(
               `the server asked what it may not: ${error.message}`,
@@ -313,7 +319,9 @@ async function legacy(line: Line, asked: string, options: Options): Promise<Sess
     if (method === "ping") return {};
     try {
       const answerer = asIn(version, options.answerer);
-      return await clock.pause(() => answer({ method, params }, answerer, withdrawn));
+      return await clock.pause(() =>
+        answer({ method, params }, answerer, anyOf(withdrawn, line.gone)),
+      );
     } catch (error) {
       if (error instanceof RpcError) throw error;
       throw new RpcError(INTERNAL_ERROR, "the question could not be answered");
@@ -427,6 +435,7 @@ const PASSED_ON =
   "PROGRAMDATA USERPROFILE USERNAME HOMEDRIVE HOMEPATH PROCESSOR_ARCHITECTURE";
 
 const STOP_STEP_MS = 2000;
+const LAST_BYTES_MS = 500;
 const STDERR_TAIL = 2000;
 
 /**
@@ -469,26 +478,31 @@ export function startProcess(
   });
   const said = () => {
     const lines = tail.split("\n").filter((line) => line.trim() && !/^\s+at /.test(line));
-    return lines.length === 0 ? "" : `; it said: ${lines.slice(-4).join("\n")}`;
+    // Of the wreckage of a crash the line with the error is enough.
+    const error = lines.findLast((line) => /^\w*(Error|Exception)\b/.test(line));
+    const words = error ?? lines.slice(-4).join("\n");
+    return words && `; it said: ${words}`;
   };
 
-  let isClosed = false;
   const gone = new Promise<string>((resolve) => {
-    const leave = (what: string) => (
-      (isClosed = true),
-      resolve(`the server ${what}${said()}`)
-    );
-    child.on("error", (error: NodeJS.ErrnoException) =>
+    const leave = (what: string) => resolve(`the server ${what}${said()}`);
+    child.on("error", (error: NodeJS.ErrnoException) => {
+      const reason = `could not be started (${error.code})`;
+      leave(`${reason}: ${command} must be a script or a command`);
+    });
+    const ended = () => {
+      const { exitCode, signalCode } = child;
       leave(
-        `could not be started (${error.code}): ${command} must be a script or a command`,
-      ),
+        signalCode ? `was ended by ${signalCode}` : `ended with exit code ${exitCode}`,
+      );
+    };
+    child.on("close", ended);
+    // Its last bytes may be on the way when it exits, and it may exit when it closes its
+    // output. But a grandchild may hold the pipe, or it may stay.
+    child.on("exit", () => setTimeout(ended, LAST_BYTES_MS).unref());
+    child.stdout.on("end", () =>
+      setTimeout(leave, LAST_BYTES_MS, "closed its output").unref(),
     );
-    // Not on exit: its last bytes may still be on the way.
-    child.on("close", (code, signal) =>
-      leave(signal ? `was ended by ${signal}` : `ended with exit code ${code}`),
-    );
-    const closedOutput = () => leave("closed its output");
-    child.stdout.on("end", () => setTimeout(closedOutput, 500).unref());
   });
 
   const kill = (signal: NodeJS.Signals) => {
@@ -558,6 +572,9 @@ class Failure extends Error {
   }
 }
 
+/** The tool's own word that it failed. */
+class ToolFailure extends Failure {}
+
 const STOCK_TOOL = "get_stock_price";
 const VERSIONS = ["auto", ...MODERN_VERSIONS, ...LEGACY_VERSIONS];
 
@@ -577,11 +594,14 @@ const Pair = z
   ]);
 const Variable = z
   .string()
-  .refine((name) => name.includes("=") || name in process.env, "must be set here")
+  .refine(
+    (name) => name.includes("=") || Object.hasOwn(process.env, name),
+    "must be set here",
+  )
   .transform((name) => (name.includes("=") ? name : `${name}=${process.env[name]}`));
 
 const Settings = z.object({
-  server: z.string("is missing"),
+  server: z.string("is missing").min(1, "is missing"),
   ticker: z.string().optional(),
   tool: z.string(),
   args: Json.pipe(z.record(z.string(), z.unknown(), "must be a JSON object")),
@@ -638,6 +658,9 @@ function readSettings(argv: string[]): Settings | undefined {
   );
 }
 
+/** So often the flags may answer in one call; a server that asks on would ask for ever. */
+const MAX_ANSWERS = 100;
+
 /**
  * Answers from the command line as far as it goes, and else asks the person, if there is one.
  *
@@ -650,41 +673,50 @@ function answererFor(
   fail: (reason: Failure) => void,
 ): Answerer | undefined {
   if (!ask && !defaults && answers.length === 0) return undefined;
+  let answered = 0;
+  const failing = (reason: string, exitCode = 2): Failure => {
+    const failure = new Failure(exitCode, reason);
+    setImmediate(fail, failure);
+    return failure;
+  };
   return {
     async form(form, signal) {
       const { message, fields } = form;
       const given: Content = {};
-      let refused: string | undefined;
-      for (const [name = "", text = ""] of [...answers]) {
-        const field = fields.find((field) => field.name === name);
-        if (!field || Object.hasOwn(given, name)) break;
+      for (const field of fields) {
+        const at = answers.findIndex(([name]) => name === field.name);
+        const [, text] = (at >= 0 && answers.splice(at, 1)[0]) || [];
+        if (text === undefined) continue;
         const parsed = parseText(field, text);
-        if ("value" in parsed) given[name] = parsed.value;
-        else refused ??= `--answer ${name} ${parsed.reason}, not ${JSON.stringify(text)}`;
-        answers.shift();
-      }
-      // What is left may be for a later question, unless this one has use for an answer.
-      const [left] = answers;
-      const isPartial = fields.some(({ name }) => !Object.hasOwn(given, name));
-      const names = fields.map(({ name }) => name).join(", ") || "none";
-      if (left && isPartial && !Object.hasOwn(given, String(left[0]))) {
-        refused ??= `--answer ${left[0]}: the form has no such field, only ${names}`;
+        if ("value" in parsed) given[field.name] = parsed.value;
+        else
+          throw failing(
+            `--answer ${field.name} ${parsed.reason}, not ${JSON.stringify(text)}`,
+          );
       }
       // Defaults complete an answer. They are one by themselves only if that was said.
-      const isAnswered = fields.length > 0 && (defaults || Object.keys(given).length > 0);
+      const isGiven = Object.keys(given).length > 0;
+      const isAnswered = fields.length > 0 && (defaults || isGiven);
       const content = isAnswered ? fillDefaults(fields, given) : given;
       const open = checkContent(fields, content);
-      if (isAnswered && !open && !refused) return { action: "accept", content };
-      if (ask && !defaults && !refused) return ask({ ...form, given }, signal);
-
+      if (isAnswered && !open) {
+        // What is left may be for a later question, unless this one has use for it.
+        const [left] = answers;
+        if (left && isGiven && Object.keys(given).length < fields.length) {
+          const names = fields.map(({ name }) => name).join(", ");
+          throw failing(`--answer ${left[0]}: the form has no such field, only ${names}`);
+        }
+        if (++answered > MAX_ANSWERS) throw failing("the server asks again and again", 3);
+        return { action: "accept", content };
+      }
+      if (ask && !defaults) return ask({ ...form, given }, signal);
       const flags = fields.map(({ name }) => `--answer ${name}=…`).join(" ");
       const next = flags
-        ? `Give ${flags}`
-        : "Only a person at a terminal can agree to it";
-      const reason = ["The server asks:", message, open, next].filter(Boolean).join(" ");
-      const failure = new Failure(2, refused ?? reason);
-      setImmediate(fail, failure);
-      throw failure;
+        ? `Give ${flags}.`
+        : "Only a person at a terminal can agree to it.";
+      const unused = answers.map(([name]) => `It has no field ${name}.`);
+      const reason = ["The server asks:", message, open, ...unused, next];
+      throw failing(reason.filter(Boolean).join(" "));
     },
     // A flag is no consent to a page that it has not seen.
     url: defaults ? undefined : ask,
@@ -713,21 +745,27 @@ function textOf(content: CallToolResult["content"]): string {
   return texts.join("\n");
 }
 
-/** An error as a sentence for stderr. */
-function explain(error: unknown): string {
-  let { message } = error as Error;
-  if (error instanceof RpcError) {
-    message = `The server answered with error ${error.code}: ${message}`;
-    // 2025-11-25 has an error that asks for pages to be opened before another try.
-    const { data } = z
-      .object({ elicitations: z.array(z.object({ url: z.string() })) })
-      .safeParse(error.data);
-    for (const { url } of data?.elicitations ?? [])
-      message += `\nIt wants you to open ${url}`;
-  }
-  const text =
+/** An error as a sentence for stderr; what the server said of it never begins a line. */
+function explain(error: unknown, width: number): string {
+  const { message } = error as Error;
+  const reason =
     message.charAt(0).toUpperCase() + message.slice(1).replace(/[^.?!…)]$/, "$&.");
-  return printable(text).replaceAll("\n", "\n│ "); // more lines are not our own words
+  if (error instanceof ToolFailure) return withWords("The tool failed:", message, width);
+  if (!(error instanceof RpcError)) return withWords("", reason, width);
+  // 2025-11-25 has an error that asks for pages to be opened before another try.
+  const Pages = z.object({ elicitations: z.array(z.object({ url: z.string() })) });
+  const pages = Pages.safeParse(error.data).data?.elicitations ?? [];
+  const words = [reason, ...pages.map(({ url }) => `It wants you to open ${url}`)].join(
+    "\n",
+  );
+  return withWords(`The server answered with error ${error.code}:`, words, width);
+}
+
+/** On one line if it fits there, else below and behind the bar. */
+function withWords(own: string, theirs: string, width: number): string {
+  const line = `${own} ${printable(theirs)}`.trim();
+  if (!line.includes("\n") && widthOf(line) <= width) return line;
+  return `${own || "Error:"}\n${quote([theirs], Math.min(width, 100) - 2)}`;
 }
 
 function exitCodeOf(error: unknown): number {
@@ -736,35 +774,34 @@ function exitCodeOf(error: unknown): number {
 }
 
 const NOBODY_ASKED =
-  "Nobody could be asked here: run it in a terminal, or give --ticker, --answer or --defaults.";
+  "No question could be answered here: use a terminal, or --ticker, --answer or --defaults.";
 
 async function main(argv: string[]): Promise<void> {
   const { stdin, stdout, stderr, env } = process;
   for (const stream of [stdout, stderr]) stream.on("error", () => {}); // as in `… | head`
-  const isForced = env["FORCE_COLOR"] !== undefined && env["FORCE_COLOR"] !== "0";
-  const isColored =
-    !env["NO_COLOR"] && (isForced || (env["FORCE_COLOR"] !== "0" && stderr.isTTY));
+  const { NO_COLOR, FORCE_COLOR } = env;
+  const isColored = !NO_COLOR && (FORCE_COLOR ? FORCE_COLOR !== "0" : stderr.isTTY);
   const { red, cyan, yellow, dim } = pc.createColors(isColored);
   let person: Person | undefined;
   const say = (line: string) => (person ? person.print(line) : stderr.write(`${line}\n`));
 
   // Every way to end early goes through this one signal.
   const ended = new AbortController();
-  const interrupt = (code: number) => ended.abort(new Failure(code, "Interrupted."));
+  const end = (failure: Failure) => ended.abort(failure);
+  const interrupt = (code: number) => end(new Failure(code, "Interrupted."));
   process.on("SIGINT", () => interrupt(130));
   process.on("SIGTERM", () => interrupt(143));
   process.on("SIGHUP", () => interrupt(129));
 
-  let settings: Settings | undefined;
   let session: Session | undefined;
-  let answerer: Answerer | undefined;
+  let isAnswered = true;
   try {
-    settings = readSettings(argv);
+    const settings = readSettings(argv);
     if (!settings) return void stdout.write(HELP);
-    const { server, serverArgs, tool, args, ticker, verbose, protocol, timeout } =
-      settings;
-    const command = [server, ...serverArgs].join(" ");
+    const { server, serverArgs, tool, ticker, verbose, protocol, timeout } = settings;
 
+    const over = new AbortController(); // takes open questions off the screen
+    let unheard = 0;
     const ask = (question: Question, signal?: AbortSignal) => {
       person ??= new Person(stdin, stderr, isColored);
       person.onInterrupt = (wasAsked) => {
@@ -772,51 +809,58 @@ async function main(argv: string[]): Promise<void> {
         process.exitCode = 130;
         setTimeout(interrupt, wasAsked ? 2000 : 0, 130).unref();
       };
-      return person.ask(question, { command, name: session?.name }, signal);
+      if (person.hasLeft && ++unheard > MAX_ROUNDS)
+        end(new Failure(1, "The server asks on."));
+      const command = [server, ...serverArgs].join(" ");
+      return person.ask(
+        question,
+        { command, name: session?.name },
+        anyOf(signal, over.signal),
+      );
     };
     const isTerminal = stdin.isTTY && stderr.isTTY;
-    const fail = (reason: Failure) => ended.abort(reason);
-    answerer = answererFor(settings, isTerminal ? ask : undefined, fail);
+    const answerer = answererFor(settings, isTerminal ? ask : undefined, end);
+    isAnswered = answerer !== undefined;
 
-    const note = (text: string) => {
+    const onNote = (text: string) => {
       if (!verbose) return;
       for (const line of printable(text.trimEnd()).split("\n")) say(dim(`· ${line}`));
     };
     const onLine = (direction: "sent" | "received", line: string) => {
-      if (!verbose) return;
-      say(
-        direction === "sent"
-          ? cyan(`→ ${printable(line)}`)
-          : yellow(`← ${printable(line)}`),
-      );
+      const text = printable(line);
+      if (verbose) say(direction === "sent" ? cyan(`→ ${text}`) : yellow(`← ${text}`));
     };
-    const start = () => {
-      const given = settings?.env ?? {};
-      return startProcess(server, serverArgs, given, (text) => note(`server: ${text}`));
-    };
+    const onStderr = (text: string) => onNote(`server: ${text}`);
+    const start = () => startProcess(server, serverArgs, settings.env, onStderr);
+    const { signal } = ended;
     const timeoutMs = timeout * 1000;
-    const options = {
+    session = await connect(start, {
       protocol,
       timeoutMs,
       answerer,
-      signal: ended.signal,
-      onNote: note,
+      signal,
+      onNote,
       onLine,
-    };
-    session = await connect(start, options);
+    });
 
-    const params = {
-      name: tool,
-      arguments: ticker === undefined ? args : { ticker, ...args },
-    };
-    const reply = await session.request("tools/call", params, ended.signal);
+    const args = ticker === undefined ? settings.args : { ticker, ...settings.args };
+    const reply = await session.request(
+      "tools/call",
+      { name: tool, arguments: args },
+      signal,
+    );
+    over.abort(new ConnectionError("the call has ended"));
     const result = parseResult(CallToolResult, reply, tool);
-    if (result.isError) throw new Failure(1, textOf(result.content));
+    if (result.isError)
+      throw new ToolFailure(1, textOf(result.content) || "(no reason given)");
     stdout.write(`${show(result, settings)}\n`);
     for (const [name] of settings.answer) say(`Note: no question had the field ${name}.`);
   } catch (error) {
-    say(red(explain(error)));
-    if (settings && !answerer) say(NOBODY_ASKED);
+    say(red(explain(error, stderr.columns ?? Infinity)));
+    const mayHaveAsked =
+      error instanceof ToolFailure ||
+      (error instanceof RpcError && error.code === MISSING_CAPABILITY);
+    if (mayHaveAsked && !isAnswered) say(NOBODY_ASKED);
     process.exitCode ??= exitCodeOf(error);
   } finally {
     person?.close();

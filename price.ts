@@ -86,8 +86,11 @@ export async function lookUp(
   const leave = await enter(signal);
   const deadline = AbortSignal.timeout(options.deadlineMs ?? DEADLINE_MS);
   try {
-    const body = await get(url, signal ? AbortSignal.any([signal, deadline]) : deadline);
-    return typeof body === "string" ? readBody(body, symbol) : body;
+    return await get(
+      url,
+      symbol,
+      signal ? AbortSignal.any([signal, deadline]) : deadline,
+    );
   } catch (error) {
     signal?.throwIfAborted();
     if (deadline.aborted) return nothing("Stooq did not answer in time.");
@@ -103,7 +106,7 @@ export async function lookUp(
 
 /** The bundled row of a symbol, if there is one. */
 export function sampleQuote(symbol: StockSymbol): Quote | undefined {
-  const result = readQuote(SAMPLE, symbol);
+  const result = readQuote(readRows(SAMPLE) ?? [], symbol);
   return result.found === "quote" ? { ...result.quote, source: "sample" } : undefined;
 }
 
@@ -111,33 +114,40 @@ function nothing(reason: string): Lookup {
   return { found: "nothing", reason };
 }
 
-/** Fetches the body; a redirect is not followed, since one look-up is one request. */
-async function get(url: string, signal: AbortSignal): Promise<string | Lookup> {
+/** One request, and what its answer says; a redirect would be another, and is not followed. */
+async function get(
+  url: string,
+  symbol: StockSymbol,
+  signal: AbortSignal,
+): Promise<Lookup> {
   const headers = { "user-agent": "mcp-elicitation-stock-price/1.0", accept: "text/csv" };
   const response = await fetch(url, { headers, signal, redirect: "manual" });
-  const body = await readStart(response);
-  if (response.status === 200) return body;
-  const hint = [403, 429].includes(response.status) ? ": it refuses this program" : "";
-  return nothing(`Stooq answered with HTTP status ${response.status}${hint}.`);
-}
-
-/** Reads no more of a body than a quote could need, and drops the rest. */
-async function readStart(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  // Leaving the loop early cancels the body and with it the connection.
+  // No more than a quote could need: leaving the loop early drops body and connection.
   for await (const chunk of response.body ?? []) {
     chunks.push(chunk);
     length += chunk.length;
-    if (length >= MAX_BODY_BYTES) break;
+    if (length > MAX_BODY_BYTES) break;
   }
-  return new TextDecoder().decode(Buffer.concat(chunks).subarray(0, MAX_BODY_BYTES));
+  if (response.status !== 200) {
+    const hint = [403, 429].includes(response.status) ? ": it refuses this program" : "";
+    return nothing(`Stooq answered with HTTP status ${response.status}${hint}.`);
+  }
+  const body = Buffer.concat(chunks).subarray(0, MAX_BODY_BYTES);
+  const result = readBody(new TextDecoder().decode(body), symbol);
+  // A price that was cut off is another price.
+  return length > MAX_BODY_BYTES && result.found !== "nothing" ? UNREADABLE : result;
 }
+
+const UNREADABLE = nothing("Stooq's answer is not the CSV that this program knows.");
 
 /** Tells the kinds of answer apart. What Stooq wrote is never passed on. */
 function readBody(body: string, symbol: StockSymbol): Lookup {
   const text = body.trim();
   if (text === "") return nothing("Stooq sent an empty answer.");
+  const rows = readRows(text);
+  if (rows) return readQuote(rows, symbol);
   // Before the look for HTML, which this sentence sometimes comes in.
   if (/exceeded the daily hits limit/i.test(text)) {
     return nothing(
@@ -153,8 +163,7 @@ function readBody(body: string, symbol: StockSymbol): Lookup {
   if (text.startsWith("<")) {
     return nothing("Stooq sent a web page instead of a quote: it keeps programs out.");
   }
-  if (/^no data\b/i.test(text)) return unknown(symbol);
-  return readQuote(text, symbol);
+  return /^no data\b/i.test(text) ? unknown(symbol) : UNREADABLE;
 }
 
 function unknown({ shown, stooq }: StockSymbol): Lookup {
@@ -164,42 +173,46 @@ function unknown({ shown, stooq }: StockSymbol): Lookup {
   };
 }
 
-function readQuote(csv: string, symbol: StockSymbol): Lookup {
-  const unreadable = nothing("Stooq's answer is not the CSV that this program knows.");
-  let rows: string[][];
+type Row = (column: string) => string | undefined;
+
+/** The rows of the CSV, if it is the one we know. By name, not by position; N/D is no value. */
+function readRows(csv: string): Row[] | undefined {
   try {
-    rows = parse(csv, { bom: true, trim: true, relax_column_count: true });
+    const options = { bom: true, trim: true, relax_column_count: true };
+    const [header = [], ...lines]: string[][] = parse(csv, options);
+    if (!header.includes("Symbol") || !header.includes("Close")) return undefined;
+    return lines.map((line) => (column) => {
+      const value = line[header.indexOf(column)] ?? "";
+      return /^(N\/[DA]|-|)$/i.test(value) ? undefined : value;
+    });
   } catch {
-    return unreadable;
+    return undefined;
   }
-  const [header = [], ...lines] = rows;
-  // By name, not by position; N/D is Stooq's word for no value.
-  const column = (name: string) => (line: string[]) => {
-    const value = line[header.indexOf(name)] ?? "";
-    return /^(N\/[DA]|-|)$/i.test(value) ? undefined : value;
-  };
-  if (!header.includes("Symbol") || !header.includes("Close")) return unreadable;
-  if (lines.length === 0) return unknown(symbol);
-  // A row of another symbol must not pass for the one that was asked.
-  const symbolOf = column("Symbol");
-  const line = lines.find((l) => readSymbol(symbolOf(l) ?? "")?.stooq === symbol.stooq);
-  if (!line) return unreadable;
-  const close = column("Close")(line);
-  const date = column("Date")(line);
-  const time = column("Time")(line);
-  const name = column("Name")(line);
+}
+
+function readQuote(rows: Row[], symbol: StockSymbol): Lookup {
+  if (rows.length === 0) return unknown(symbol);
+  // A row of another symbol must not pass for the one that was asked; of several days the
+  // last counts, and ISO dates sort as text.
+  const [row] = rows
+    .filter((row) => readSymbol(row("Symbol") ?? "")?.stooq === symbol.stooq)
+    .sort((a, b) => String(b("Date")).localeCompare(String(a("Date"))));
+  const [close, date, time, name] = ["Close", "Date", "Time", "Name"].map((c) =>
+    row?.(c),
+  );
+  if (!row) return UNREADABLE;
   if (close === undefined) return unknown(symbol);
   const price = /^\d+(\.\d+)?$/.test(close) ? Number(close) : 0;
-  if (!(price > 0 && price < Infinity) || !/^\d{4}-\d\d-\d\d$/.test(date ?? ""))
-    return unreadable;
+  if (!(price > 0 && price < Infinity)) return UNREADABLE;
+  if (date === undefined || !z.iso.date().safeParse(date).success) return UNREADABLE;
   return {
     found: "quote",
     quote: {
       symbol: symbol.shown,
       price,
-      date: date as string,
-      ...(time !== undefined && { time }),
-      ...(name !== undefined && { name }),
+      date,
+      ...(time !== undefined && /^\d\d:\d\d(:\d\d)?$/.test(time) && { time }),
+      ...(name !== undefined && /^\P{C}{1,100}$/u.test(name) && { name }),
       source: "stooq",
     },
   };

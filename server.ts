@@ -147,7 +147,7 @@ export const tools: Tools = {
       }
       const symbol = readSymbol(ticker);
       if (!symbol) {
-        const reason = `${JSON.stringify(ticker)} is not a ticker symbol like NVDA or TSCO.UK.`;
+        const reason = `${JSON.stringify(ticker.slice(0, 40))} is not a ticker symbol like NVDA or TSCO.UK.`;
         return isAsked ? askTicker(reason) : failure(reason);
       }
 
@@ -243,7 +243,8 @@ function modern(tools: Tools): Handler {
     }
     const envelope = parseParams(Envelope, meta(params), "_meta");
     const result = await serve(params, envelope[CLIENT_CAPABILITIES], signal);
-    return { resultType: "complete", ...result, _meta: { [SERVER_INFO]: SELF } };
+    const _meta = { ...meta(result), [SERVER_INFO]: SELF };
+    return { resultType: "complete", ...result, _meta };
   };
 }
 
@@ -275,6 +276,7 @@ async function callTool(
   if ("content" in outcome) return outcome;
 
   const { questions, state: next } = outcome as Questions;
+  if (!questions && next === undefined) throw new Error(`${name} returned nothing`);
   for (const [key, question] of Object.entries(questions ?? {})) {
     const requiredCapabilities = missing(question, client);
     if (requiredCapabilities) {
@@ -315,8 +317,9 @@ function missing(question: InputRequest, client: ClientCapabilities): object | u
   }
 }
 
-function meta(params: Params): Params {
-  const _meta = params["_meta"];
+/** The `_meta` of params or of a result. */
+function meta(of: object): Params {
+  const { _meta } = of as Params;
   return typeof _meta === "object" && _meta !== null ? (_meta as Params) : {};
 }
 
@@ -358,8 +361,9 @@ function legacy(
         (question) => askClient(peer, question, signal),
         signal,
       );
-      const { resultType, ttlMs, cacheScope, _meta: __meta, ...older } = result;
-      return older;
+      const { resultType, ttlMs, cacheScope, _meta: all, ...older } = result;
+      const { [SERVER_INFO]: ___, ...rest } = all as Params;
+      return Object.keys(rest).length > 0 ? { ...older, _meta: rest } : older;
     } catch (error) {
       // To these clients a question that can't be asked or answered is a failed call.
       const cantAsk = error instanceof RpcError && error.code === MISSING_CAPABILITY;
@@ -396,8 +400,8 @@ async function askClient(
     throw new ConnectionError("The client's answer to the question is not valid");
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;
-    const reason = `The client answered the question with error ${error.code}`;
-    throw new ConnectionError(reason);
+    const question = JSON.stringify(params["message"] ?? method);
+    throw new ConnectionError(`The client answered ${question} with error ${error.code}`);
   } finally {
     clearTimeout(timer);
   }
@@ -450,6 +454,7 @@ export async function start(
 if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
   // stdout belongs to the protocol: whatever logs, logs to stderr.
   globalThis.console = new Console(process.stderr);
+  process.stderr.on("error", () => {}); // who reads it may leave first
   if (process.stdin.isTTY) {
     console.error("An MCP server: it reads one JSON-RPC message a line. Ctrl-D ends it.");
   } else {

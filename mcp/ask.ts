@@ -65,6 +65,7 @@ export class Person {
     this.#color = pc.createColors(isColored);
     // One reader for the life of the program: a new one would lose what came in between.
     const terminal = output.isTTY === true;
+    forgiveHangup(input);
     this.#lines = readline.createInterface({ input, output, terminal, historySize: 0 });
     this.#lines.on("line", (text) => {
       const prompt = this.#prompt;
@@ -78,6 +79,11 @@ export class Person {
       this.onInterrupt?.(wasAsked);
     });
     this.#lines.on("close", () => this.#leave());
+  }
+
+  /** Whether the input has ended, or Ctrl-C was pressed: nothing is asked any more. */
+  get hasLeft(): boolean {
+    return this.#hasLeft;
   }
 
   close(): void {
@@ -103,6 +109,7 @@ export class Person {
   ask(question: Question, asker: Asker, signal?: AbortSignal): Promise<ElicitResult> {
     const answer = this.#queue.then(async (): Promise<ElicitResult> => {
       signal?.throwIfAborted();
+      if (this.#hasLeft) return { action: "cancel" }; // and nothing more is shown
       try {
         const again = "url" in question && question.again;
         if (!again) this.#introduce(question, asker);
@@ -125,14 +132,15 @@ export class Person {
     this.#prompt = undefined;
   }
 
-  /** Reads a line that is no command; a blank one is "". Other commands leave the question. */
-  async #read(signal?: AbortSignal): Promise<string> {
+  /** Reads a line; a blank one is "", and `undefined` the command to leave a field out. */
+  async #read(signal?: AbortSignal): Promise<string | undefined> {
     for (;;) {
       const line = await this.#readLine(signal);
       const command = line.trim();
       if (command === "") return "";
-      if (!line.startsWith("/") || command === "/none") return line;
+      if (!line.startsWith("/")) return line;
       if (line.startsWith("//")) return line.slice(1);
+      if (command === "/none") return undefined;
       if (command === "/decline") throw new Left("decline");
       if (command === "/cancel") throw new Left("cancel");
       this.#say(
@@ -152,7 +160,9 @@ export class Person {
       const withdraw = () => {
         this.#prompt = undefined;
         // What is half typed answers no other question.
-        if (this.#lines.terminal) this.#lines.write(null, { ctrl: true, name: "u" });
+        for (const name of this.#lines.terminal ? ["e", "u"] : []) {
+          this.#lines.write(null, { ctrl: true, name }); // to the end, and delete all before
+        }
         this.#say("\nThe question was withdrawn.");
         reject(signal?.reason);
       };
@@ -196,7 +206,7 @@ export class Person {
     for (;;) {
       const text = await this.#read(signal);
       const parsed =
-        text === "/none"
+        text === undefined
           ? leaveOut(field)
           : text === ""
             ? onEnter(field)
@@ -215,7 +225,8 @@ export class Person {
       this.#quote([
         "",
         ...fields.map((field, index) => {
-          const value = content[field.name];
+          const { name } = field;
+          const value = Object.hasOwn(content, name) ? content[name] : undefined;
           const shown = value === undefined ? "(left out)" : showValue(field, value);
           return `${index + 1}) ${inline(field.title)}: ${shown}`;
         }),
@@ -223,9 +234,10 @@ export class Person {
       this.#say(`Enter sends, a number changes that answer. ${LEAVE}`);
       const text = await this.#read(signal);
       if (text === "") return;
-      const field = /^\s*\d+\s*$/.test(text) ? fields[Number(text) - 1] : undefined;
+      const field = fields[Number(text ?? NaN) - 1];
       // Enter keeps what is there.
-      const keep = field && { ...field, default: content[field.name] ?? field.default };
+      const has = field && Object.hasOwn(content, field.name);
+      const keep = has ? { ...field, default: content[field.name] } : field;
       if (keep) await this.#fill(content, keep, undefined, signal);
       else this.#say(`That must be a number from 1 to ${fields.length}, or Enter.`);
     }
@@ -235,7 +247,7 @@ export class Person {
   async #agree(signal?: AbortSignal): Promise<ElicitResult> {
     this.#say(`y agrees, n or ${LEAVE}`);
     for (;;) {
-      const text = (await this.#read(signal)).trim();
+      const text = (await this.#read(signal))?.trim() ?? "";
       if (/^y(es)?$/i.test(text)) return { action: "accept", content: {} };
       if (/^no?$/i.test(text)) return { action: "decline" };
       this.#say("That must be y or n.");
@@ -281,13 +293,41 @@ export class Person {
     for (const row of wrap(text, this.#width)) this.#output.write(`${paint(row)}\n`);
   }
 
-  /** The server's words, each row of the screen behind the bar. */
+  /** The server's words. */
   #quote(lines: string[]): void {
-    const bar = this.#color.cyan("│");
-    for (const line of lines.flatMap((line) => wrap(line, this.#width))) {
-      this.#output.write(line === "" ? `${bar}\n` : `${bar} ${line}\n`);
-    }
+    const quoted = quote(lines, this.#width, this.#color.cyan);
+    this.#output.write(`${quoted}\n`);
   }
+}
+
+/** Each row of the screen behind the bar, so that no text from elsewhere begins a row. */
+export function quote(
+  lines: string[],
+  width: number,
+  paint = (bar: string) => bar,
+): string {
+  const rows = lines.flatMap((text) =>
+    printable(text)
+      .split("\n")
+      .flatMap((line) => wrap(line, width)),
+  );
+  return rows.map((row) => (row === "" ? paint("│") : `${paint("│")} ${row}`)).join("\n");
+}
+
+/** A terminal that was hung up can't leave raw mode; readline would throw where nobody catches. */
+function forgiveHangup(
+  input: NodeJS.ReadableStream & { setRawMode?: (mode: boolean) => unknown },
+) {
+  const { setRawMode } = input;
+  if (!setRawMode) return;
+  input.setRawMode = (mode) => {
+    try {
+      setRawMode.call(input, mode);
+    } catch {
+      // There is no terminal any more.
+    }
+    return input;
+  };
 }
 
 function onEnter(field: Field): { value: Value | undefined } | { reason: string } {
@@ -322,7 +362,7 @@ function describe(field: Field, width: number): string[] {
     field.default === undefined ? "" : ` [${showValue(field, field.default)}]`;
   return [
     `${inline(title)} (${kindOf(field)}, ${required ? "required" : optional})${fallback}`,
-    ...(description === undefined ? [] : [inline(description)]),
+    ...(description === undefined ? [] : [inline(description, 1000)]),
     ...("choices" in field ? listChoices(field, width) : []),
   ];
 }
@@ -384,13 +424,17 @@ export function printable(text: string): string {
   return text
     .replace(/\r\n/g, "\n")
     .replace(/\t/g, "    ")
-    .replace(/[^\P{C}\n]|[\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu, writeOut)
-    .replace(/(\p{M}{4})\p{M}+/gu, "$1"); // a heap of accents covers the rows around it
+    .replace(HIDDEN, writeOut)
+    .replace(/(?<=\p{M}{4})\p{M}/gu, writeOut); // a heap of accents covers the rows around it
 }
 
-/** The same, on one line. */
-export function inline(text: string): string {
-  return printable(text.replace(/\s+/g, " "));
+/** Controls, formats, unassigned; separators; fillers and joiners that show as nothing. */
+const HIDDEN =
+  /[^\P{C}\n]|[\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u{e0100}-\u{e01ef}]/gu;
+
+/** The same, on one line, and cut where it is no longer to be read. */
+export function inline(text: string, length = 200): string {
+  return printable(shorten(text, length).replace(/\s+/g, " "));
 }
 
 function writeOut(character: string): string {
@@ -409,24 +453,30 @@ function shorten(text: string, length: number): string {
 function wrap(line: string, width: number): string[] {
   const rows: string[] = [];
   let row = "";
+  let used = 0;
   for (const character of line) {
-    if (widthOf(row) + widthOf(character) > width) {
+    const columns = widthOf(character);
+    if (used + columns > width) {
       const space = row.lastIndexOf(" ");
       rows.push(space > 0 ? row.slice(0, space) : row);
       row = space > 0 ? row.slice(space + 1) : "";
+      used = widthOf(row);
     }
     row += character;
+    used += columns;
   }
   return [...rows, row];
 }
 
-const WIDE =
-  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
+/** Scripts and signs of one column. What is not among them is taken for wide, to be safe. */
+const NARROW =
+  /[\u0000-\u10ff\u1160-\u1aff\u1d00-\u2027\u2030-\u20ff\u2190-\u22ff\u2500-\u259f\ua4d0-\ua95f\ua980-\uabff\ufb00-\ufdff\ufe70-\ufeff\uff61-\uffdc]/;
 
-/** How many columns a text takes: none for an accent, two for most of East Asia and emoji. */
-function widthOf(text: string): number {
+/** How many columns a text takes at most: none for an accent, two for most of East Asia. */
+export function widthOf(text: string): number {
   let width = 0;
-  for (const character of text)
-    width += /\p{M}/u.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
+  for (const character of text) {
+    width += /[\p{Mn}\p{Me}]/u.test(character) ? 0 : NARROW.test(character) ? 1 : 2;
+  }
   return width;
 }

@@ -37,7 +37,10 @@ type Format = keyof typeof FORMATS;
 const FORMATS = {
   email: { check: z.email(), example: "ada@example.com" },
   // RFC 3986 has no spaces or other letters in a URI, where the URL parser forgives them.
-  uri: { check: z.url().regex(/^[!-~]+$/), example: "https://example.com/page" },
+  uri: {
+    check: z.url().regex(/^([\w.~:/?#[\]@!$&'()*+,;=-]|%[\da-f]{2})+$/i),
+    example: "https://example.com/page",
+  },
   date: { check: z.iso.date(), example: "2026-02-27" },
   "date-time": {
     check: z.iso.datetime({ offset: true }),
@@ -51,7 +54,7 @@ const Titled = z.array(
   z.looseObject({ const: z.string(), title: z.string().optional() }),
 );
 const Strings = z.array(z.string());
-const Count = z.int().nonnegative().optional();
+const Count = z.number().nonnegative().optional();
 
 const Property = z.looseObject({
   type: z.enum(["string", "integer", "number", "boolean", "array"]).optional(),
@@ -150,8 +153,15 @@ function readChoices(
   values: string[] | undefined,
   titles: string[] = [],
 ): Choice[] | undefined {
-  if (titled) return titled.map((c) => ({ value: c.const, title: c.title ?? c.const }));
-  return values?.map((value, index) => ({ value, title: titles[index] ?? value }));
+  const choices =
+    titled?.map((choice) => ({
+      value: choice.const,
+      title: choice.title ?? choice.const,
+    })) ?? values?.map((value, index) => ({ value, title: titles[index] ?? value }));
+  // One that is listed twice is one.
+  return choices?.filter(
+    ({ value }, at) => choices.findIndex((c) => c.value === value) === at,
+  );
 }
 
 function unusable(name: string, reason: string): RpcError {

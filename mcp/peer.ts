@@ -27,6 +27,9 @@ export const INTERNAL_ERROR = -32603;
 /** A longer line is refused and skipped, so that no peer can fill the memory. */
 export const MAX_LINE_BYTES = 32 * 1024 * 1024;
 
+/** With more than this unread, the other side counts as gone. */
+const MAX_UNREAD_BYTES = 4 * MAX_LINE_BYTES;
+
 /** The error that travels: an `error` response, received or to be sent. */
 export class RpcError extends Error {
   readonly code: number;
@@ -119,6 +122,10 @@ export class Peer {
     if (!this.#output.writable) return;
     this.onLine?.("sent", line);
     this.#output.write(line + "\n");
+    // Not by waiting until it reads: if both sides did so, both could wait for ever.
+    if (this.#output.writableLength > MAX_UNREAD_BYTES) {
+      this.#output.destroy(new ConnectionError("the other side does not read"));
+    }
   }
 
   // --- Receiving -----------------------------------------------------------------------
@@ -129,14 +136,28 @@ export class Peer {
     try {
       for await (const chunk of this.#input) {
         for (const line of lines.split(chunk as Buffer)) {
-          if (line) this.#receive(line);
+          if (line) this.#receiveSafely(line);
           else this.#malformed(PARSE_ERROR, `a line is over ${MAX_LINE_BYTES} bytes`);
         }
       }
       if (lines.rest > 0)
         this.onNote(`the input ended within a line (${lines.rest} bytes)`);
     } catch (error) {
-      this.onNote(`the input broke: ${error instanceof Error ? error.message : error}`);
+      const { code, message } = error as NodeJS.ErrnoException;
+      // We closed it ourselves, since the output had lost its reader.
+      if (code !== "ERR_STREAM_PREMATURE_CLOSE")
+        this.onNote(`the input broke: ${message}`);
+    }
+  }
+
+  /** One message that we fail at must not end the reading of all others. */
+  #receiveSafely(line: Buffer): void {
+    try {
+      this.#receive(line);
+    } catch (error) {
+      this.onNote(
+        `failed to handle a message: ${error instanceof Error ? error.stack : ""}`,
+      );
     }
   }
 
@@ -173,7 +194,8 @@ export class Peer {
     } else if (!isId(id)) {
       this.#malformed(INVALID_REQUEST, "a request id is a string or an integer");
     } else if (this.#serving.has(id)) {
-      this.#malformed(INVALID_REQUEST, "the request id is in use already", id);
+      // Without the id, which would answer the request that has it.
+      this.#malformed(INVALID_REQUEST, "the request id is in use already");
     } else if (!isObject(params)) {
       this.#malformed(INVALID_PARAMS, "params must be an object", id);
     } else if (!this.onRequest) {
@@ -193,9 +215,8 @@ export class Peer {
       );
     } else if (jsonrpc === "2.0" && isObject(result) && error === undefined) {
       waiting.resolve(result);
-    } else if (isObject(error) && Number.isInteger(error["code"])) {
-      const { code, message, data } = error;
-      waiting.reject(new RpcError(code as number, String(message), data));
+    } else if (isObject(error) && isError(error)) {
+      waiting.reject(new RpcError(error.code, error.message, error.data));
     } else {
       waiting.reject(new ConnectionError("the answer is not a JSON-RPC response"));
     }
@@ -230,7 +251,10 @@ export class Peer {
       return JSON.stringify({ jsonrpc: "2.0", id, result });
     } catch (failure) {
       let error = failure;
-      if (!(error instanceof RpcError)) {
+      const [, , signal] = call;
+      if (signal.aborted && failure === signal.reason) {
+        error = new RpcError(INTERNAL_ERROR, (failure as Error).message);
+      } else if (!(error instanceof RpcError)) {
         this.onNote(failure instanceof Error ? (failure.stack ?? "") : String(failure));
         error = new RpcError(INTERNAL_ERROR, "internal error");
       }
@@ -308,6 +332,12 @@ class Lines {
 
 function isObject(value: unknown): value is Params {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isError(
+  error: Params,
+): error is { code: number; message: string; data?: unknown } {
+  return Number.isInteger(error["code"]) && typeof error["message"] === "string";
 }
 
 /** Numbers beyond the safe integers would not come back as they came. */

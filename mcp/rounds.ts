@@ -14,7 +14,7 @@ import {
   InputRequired,
   parseResult,
   Result,
-  type InputRequest,
+  InputRequest,
   type InputResponse,
 } from "./schema.ts";
 
@@ -76,7 +76,8 @@ export async function untilComplete(
       if (action !== "accept")
         throw new GaveUp(`the call ended with the page not done with`);
     } else {
-      await sleep(PAUSE_MS, undefined, { ...(signal && { signal }) });
+      const pause = sleep(PAUSE_MS, undefined, { ...(signal && { signal }) });
+      await pause.catch(() => signal?.throwIfAborted());
     }
     // The very string that came; where none came, none goes out, and "" is a string.
     if (requestState !== undefined) retry.requestState = requestState;
@@ -96,7 +97,12 @@ function readQuestions(result: Result): InputRequired {
     result,
     "the request",
   );
-  if (Object.keys(inputRequests).length > 0) return { ...rest, inputRequests };
+  const questions = Object.entries(inputRequests).map(([key, question]) => [
+    key,
+    parseResult(InputRequest, question, `the request (${key})`),
+  ]);
+  if (questions.length > 0)
+    return { ...rest, inputRequests: Object.fromEntries(questions) };
   if (rest.requestState !== undefined) return rest;
   throw new ConnectionError(
     "the server asks for input, but with no question and no state",

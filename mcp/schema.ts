@@ -56,9 +56,11 @@ export type Result = z.infer<typeof Result>;
 
 export const DiscoverResult = z.looseObject({
   supportedVersions: z.array(z.string()),
+  // For display only: a strange name is no reason to leave.
   _meta: z
-    .looseObject({ [SERVER_INFO]: Implementation.optional().catch(undefined) })
-    .optional(),
+    .looseObject({ [SERVER_INFO]: Implementation })
+    .optional()
+    .catch(undefined),
 });
 
 export const UnsupportedVersion = z.looseObject({ supported: z.array(z.string()) });
@@ -77,9 +79,15 @@ export type InputRequest = z.infer<typeof InputRequest>;
 /** The result that answers a question, under whatever key the question had. */
 export type InputResponse = Record<string, unknown>;
 
+const isMap = (value: unknown) =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
 export const InputRequired = z.looseObject({
   resultType: z.literal("input_required"),
-  inputRequests: z.record(z.string(), InputRequest).optional(),
+  // As it came, whatever its keys are: z.record would lose the key __proto__.
+  inputRequests: z
+    .custom<Record<string, InputRequest>>(isMap, "must be an object")
+    .optional(),
   requestState: z.string().optional(),
 });
 export type InputRequired = z.infer<typeof InputRequired>;

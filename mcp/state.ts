@@ -31,7 +31,8 @@ export function seal(state: unknown, binding: Binding, now = Date.now()): string
  * @throws {RpcError} -32602, in the same words whatever is wrong with it
  */
 export function open(requestState: unknown, binding: Binding, now = Date.now()): unknown {
-  const [body = "", seal = "", ...more] = String(requestState).split(".");
+  const text = typeof requestState === "string" ? requestState : "";
+  const [body = "", seal = "", ...more] = text.split(".");
   const given = Buffer.from(seal, "base64url");
   const right = mac(body, binding);
   // Compared as text too: base64url has spare bits, and a flipped one must not pass.

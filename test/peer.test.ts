@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { PassThrough } from "node:stream";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { ConnectionError, MAX_LINE_BYTES, Peer, RpcError } from "../mcp/peer.ts";
@@ -72,12 +73,12 @@ test('it takes 1 and "1" for two requests', async () => {
   assert.deepEqual(await wire.next(), result("1", { a: "string" }));
 });
 
-test("it refuses an id that is in use", async () => {
+test("it refuses an id that is in use, without answering the request that has it", async () => {
   const { wire } = server();
   wire.send(request(1, "wait"));
   wire.send(request(1, "echo"));
   const answer = await wire.next();
-  assert.equal(answer["id"], 1);
+  assert.ok(!("id" in answer));
   assert.equal((answer["error"] as RpcError).code, -32600);
 });
 
@@ -144,8 +145,11 @@ test("it answers no response, whatever is wrong with it", async () => {
   wire.send('{"id":1,"result":{}}');
   wire.send('{"jsonrpc":"2.0","error":{"code":-32700,"message":"x"}}');
   wire.send('{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}');
-  assert.deepEqual(await end(), []);
-  assert.equal(notes.length, 4);
+  wire.send('{"jsonrpc":"2.0","id":9,"error":{"code":1,"message":{"toString":1}}}');
+  wire.send(`{"jsonrpc":"2.0","id":${"[".repeat(1e5)}${"]".repeat(1e5)},"result":{}}`);
+  wire.send(request("after", "echo"));
+  assert.deepEqual(await end(), [result("after", {})]);
+  assert.equal(notes.length, 6);
 });
 
 // --- Bytes -------------------------------------------------------------------------------
@@ -271,6 +275,7 @@ for (const answer of [
   { id: 1, result: {} },
   { jsonrpc: "2.0", id: 1, result: 3 },
   { jsonrpc: "2.0", id: 1, error: {} },
+  { jsonrpc: "2.0", id: 1, error: { code: 1, message: { toString: 1 } } },
 ]) {
   test(`it rejects an answer like ${JSON.stringify(answer)}`, async () => {
     const { peer, wire } = client();
@@ -340,4 +345,14 @@ test("it shows every line that goes either way", async () => {
     "received junk",
     'received {"jsonrpc":"2.0","id":1,"result":{}}',
   ]);
+});
+
+test("it gives up a side that does not read", async () => {
+  const input = new PassThrough();
+  const output = new PassThrough();
+  const peer = new Peer(input, output);
+  const closed = new Promise((resolve) => output.on("close", resolve));
+  const big = "x".repeat(MAX_LINE_BYTES);
+  for (let n = 0; n < 6; n++) peer.notify("big", { big });
+  await closed;
 });

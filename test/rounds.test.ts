@@ -124,7 +124,7 @@ const BROKEN: [string, unknown, RegExp][] = [
   [
     "a question without method",
     { ...asks(["a"]), inputRequests: { a: {} } },
-    /a\.method/,
+    /\(a\) is not valid: method/,
   ],
 ];
 for (const [what, result, reason] of BROKEN) {

@@ -523,7 +523,11 @@ for (const capabilities of [{}, { elicitation: { url: {} } }]) {
 }
 
 const UNANSWERED: [string, (id: unknown) => Params, RegExp][] = [
-  ["an error", (id) => error(id, -32601), /answered the question with error -32601/],
+  [
+    "an error",
+    (id) => error(id, -32601),
+    /answered "Which stock ticker.*" with error -32601/,
+  ],
   ["an unknown action", (id) => result(id, { action: "yes" }), /not valid/],
   ["no action", (id) => result(id, {}), /not valid/],
   ["a decline", (id) => result(id, { action: "decline", content: {} }), /declined/],

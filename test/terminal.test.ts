@@ -37,24 +37,29 @@ for (const protocol of [MODERN, LEGACY]) {
   );
 
   const ENDS: [string, string, number, RegExp][] = [
-    ["declined", "/decline\r", 1, /The user declined the question about the ticker\.\n$/],
+    [
+      "declined",
+      "/decline\r",
+      1,
+      /The tool failed: The user declined the question about the ticker\.\n$/,
+    ],
     [
       "cancelled",
       "/cancel\r",
       1,
-      /The user cancelled the question about the ticker\.\n$/,
+      /The tool failed: The user cancelled the question about the ticker\.\n$/,
     ],
     [
       "cancelled with Ctrl-D",
       "\x04",
       1,
-      /The user cancelled the question about the ticker\.\n$/,
+      /The tool failed: The user cancelled the question about the ticker\.\n$/,
     ],
     [
       "cancelled with Ctrl-C",
       "\x03",
       130,
-      /The user cancelled the question about the ticker\.\n$/,
+      /The tool failed: The user cancelled the question about the ticker\.\n$/,
     ],
   ];
   for (const [what, keys, code, text] of ENDS) {

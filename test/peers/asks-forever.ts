@@ -1,0 +1,27 @@
+/** Asks, and asks again whatever is answered; in the era that it is spoken to in. */
+import { answer, send, serve, type Message } from "./base.ts";
+
+const requestedSchema = {
+  type: "object",
+  properties: { x: { type: "string", default: "y" } },
+};
+const question = {
+  method: "elicitation/create",
+  params: { message: "Well?", requestedSchema },
+};
+const isModern = process.argv.includes("modern");
+let asked = 0;
+
+serve((message: Message) => {
+  if (isModern && message.method === "server/discover") {
+    send({
+      id: message.id,
+      result: { supportedVersions: ["2026-07-28"], capabilities: {} },
+    });
+  } else if (isModern && message.method === "tools/call") {
+    const inputRequests = { x: question };
+    send({ id: message.id, result: { resultType: "input_required", inputRequests } });
+  } else if (message.method === "tools/call" || message.method === undefined) {
+    send({ id: `q${++asked}`, ...question });
+  } else answer(message);
+});

@@ -1,0 +1,8 @@
+/** A modern server whose results are of a type that the protocol does not know. */
+import { send, serve } from "./base.ts";
+
+serve(({ id, method }) => {
+  if (method === "server/discover") {
+    send({ id, result: { supportedVersions: ["2026-07-28"], capabilities: {} } });
+  } else if (id !== undefined) send({ id, result: { resultType: "task", content: [] } });
+});
