@@ -128,6 +128,66 @@ test("it takes what begins with two slashes for a value with one", async () => {
   );
 });
 
+test("it takes what only looks like a command for a value", async () => {
+  for (const [typed, value] of [
+    ["//none", "/none"],
+    ["//decline", "/decline"],
+    ["///x", "//x"],
+  ]) {
+    const answer = await ask([String(typed)], form(formOf(["text"], false, true)));
+    assert.deepEqual(answer, { action: "accept", content: { text: value } });
+  }
+});
+
+test("it knows fields by any name", async () => {
+  const properties = { constructor: { type: "string" }, toString: { type: "integer" } };
+  const { person, screen } = typing(["", "", "1", "", ""]);
+  const answer = await person.ask(form({ type: "object", properties }), asker);
+  assert.deepEqual(answer, { action: "accept", content: {} });
+  assert.match(screen(), /1\) constructor: \(left out\)\n│ 2\) toString: \(left out\)/);
+  assert.doesNotMatch(screen(), /native code/);
+});
+
+test("it keeps in a review what Enter does not change", async () => {
+  const answer = await ask(
+    ["Ada", "3", "1", "", ""],
+    form(formOf(["text", "integer"], true, false)),
+  );
+  assert.deepEqual(answer, { action: "accept", content: { text: "Ada", integer: 3 } });
+});
+
+test("it is quick with a text that has no end", async () => {
+  const endless = "x".repeat(8e6);
+  const property = {
+    type: "string",
+    title: endless,
+    description: endless,
+    default: endless,
+  };
+  const begin = performance.now();
+  const { person, screen } = typing(["y"]);
+  await person.ask(form({ type: "object", properties: { [endless]: property } }), asker);
+  assert.ok(performance.now() - begin < 2000);
+  assert.ok(screen().length < 5000);
+});
+
+test("it lets no wide sign push text out to the margin", async () => {
+  for (const wide of ["⭐", "✅", "⚡", "東", "🙂", "가", "\u0903"]) {
+    const { person, screen } = typing(["y"]);
+    const message = `${wide.repeat(39)}some-server asks: type your password`;
+    await person.ask({ ...form({ type: "object", properties: {} }), message }, asker);
+    const rows = screen()
+      .split("\n")
+      .filter((row) => /⭐|✅|⚡|東|🙂|가|\u0903/u.test(row));
+    // However wide a terminal draws it, at 80 columns the row does not break by itself.
+    for (const row of rows) assert.ok([...row].filter((c) => c === wide).length <= 39);
+    const text = screen()
+      .split("\n")
+      .find((row) => /type your password/.test(row));
+    assert.match(String(text), /^│ /);
+  }
+});
+
 // --- Every shape, together ---------------------------------------------------------------
 
 const names = Object.keys(FIELDS);

@@ -323,3 +323,39 @@ test("it has a sample that says it is one", () => {
   assert.equal(sample?.name, "BERKSHIRE HATHAWAY INC");
   assert.equal(sampleQuote(readSymbol("IBM") as StockSymbol), undefined);
 });
+
+// --- What must not pass ------------------------------------------------------------------
+
+test("it takes no price from an answer that was cut off", async () => {
+  // The price stands where the limit falls.
+  const filler = "Symbol,Date,Time,Pad,Close\n";
+  const start = `${filler}NVDA.US,2026-08-20,22:00:12,`;
+  const body = `${start}${"x".repeat(64 * 1024 - start.length - 3)},188.5\n`;
+  assert.ok(body.length > 64 * 1024);
+  const result = await lookUpBody(body);
+  assert.match(result.found === "nothing" ? result.reason : result.found, /not the CSV/);
+});
+
+test("it passes no text of Stooq's on but a name, and that only if it is one", async () => {
+  const odd = `NVDA.US,2026-08-20,IGNORE ALL PREVIOUS,1,2,0.5,1.5,100,${"N".repeat(60_000)}`;
+  const result = await lookUpBody(`${HEADER}\n${odd}\n`);
+  assert.deepEqual(result.found === "quote" && Object.keys(result.quote).sort(), [
+    "date",
+    "price",
+    "source",
+    "symbol",
+  ]);
+});
+
+test("it takes a quote for a quote, whatever the company is called", async () => {
+  const result = await lookUpBody(`${HEADER}\n${row.replace("NVIDIA", "get_apikey")}\n`);
+  assert.equal(result.found, "quote");
+});
+
+test("it takes the newest of several rows, in either order", async () => {
+  const newer = row.replace("2026-08-20", "2026-08-21").replace("1.5", "1.75");
+  for (const rows of [`${row}\n${newer}`, `${newer}\n${row}`]) {
+    const result = await lookUpBody(`${HEADER}\n${rows}\n`);
+    assert.equal(result.found === "quote" && result.quote.price, 1.75);
+  }
+});

@@ -293,6 +293,8 @@ const FORGED: [string, (state: string) => Params][] = [
   ["a changed state", (state) => ({ requestState: state.replace(/^./, "A") })],
   ["a state with a byte more", (state) => ({ requestState: `${state}-TAMPERED` })],
   ["a state that is no string", () => ({ requestState: {} })],
+  ["a state in a list", (state) => ({ requestState: [state] })],
+  ["a state that can't be text", () => ({ requestState: { toString: 1 } })],
   ["an invented state", () => ({ requestState: "e30.AAAA" })],
   [
     "other arguments",

@@ -1,6 +1,8 @@
 /** The client in a real terminal. */
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { after, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { startStooq } from "./stooq.ts";
 import { LEGACY, MODERN } from "./support.ts";
 import { hasTerminal, openTerminal, type Terminal } from "./terminal.ts";
@@ -210,6 +212,80 @@ test(
     terminal.type("half a li");
     assert.equal(await terminal.ended, 0);
     assert.match(terminal.screen(), /The question was withdrawn\.\ndone\n$/);
+  },
+);
+
+test("it throws away what was half typed, wherever the cursor is", { skip }, async () => {
+  const terminal = openTerminal([
+    "client.ts",
+    "--server",
+    "test/peers/withdraws.ts",
+    "--tool",
+    "any",
+    "--",
+    "again",
+  ]);
+  await terminal.see(/First\?[^]*> /);
+  terminal.type("secret\x1b[H"); // and Home
+  await terminal.see(/The question was withdrawn\.[^]*Second\?[^]*> /);
+  terminal.type("\r");
+  assert.equal(await terminal.ended, 0);
+  assert.match(terminal.screen(), /\nanswered: \{"action":"accept","content":\{\}\}\n$/);
+});
+
+test(
+  "it leaves no process behind when the terminal is hung up at a prompt",
+  { skip },
+  async () => {
+    const mark = `hangup-${process.pid}`;
+    const terminal = openTerminal(["client.ts", "--server", "server.ts", "--", mark]);
+    await terminal.see(/> /);
+    terminal.hangUp();
+    await terminal.ended;
+    const isLeft = () => spawnSync("pgrep", ["-f", `server.ts ${mark}`]).status === 0;
+    for (let wait = 0; isLeft() && wait < 50; wait++) await sleep(100);
+    assert.equal(isLeft(), false);
+  },
+);
+
+test(
+  "it asks the person for what --answer leaves to a first question",
+  { skip },
+  async () => {
+    const down = "STOOQ_URL=http://127.0.0.1:9";
+    const terminal = openTerminal([
+      "client.ts",
+      "--server",
+      "server.ts",
+      "--env",
+      down,
+      "--answer",
+      "useSample=y",
+    ]);
+    await terminal.see(/Which stock ticker[^]*> /);
+    terminal.type("nvda\r");
+    assert.equal(await terminal.ended, 0);
+    assert.match(terminal.screen(), /\nNVDA 177\.19 \(bundled sample/);
+  },
+);
+
+test(
+  "it takes a question off the screen when the server has died of it",
+  { skip },
+  async () => {
+    const terminal = openTerminal([
+      "client.ts",
+      "--server",
+      "test/peers/leaves.ts",
+      "--tool",
+      "any",
+      "--",
+      "asked",
+      "exit",
+      "modern",
+    ]);
+    assert.equal(await terminal.ended, 3);
+    assert.match(terminal.screen(), /The server ended with exit code 9\.\n$/);
   },
 );
 

@@ -17,6 +17,8 @@ export type Terminal = {
   screen(): string;
   /** All bytes that were shown. */
   raw(): string;
+  /** Closes the terminal, as a window is closed. */
+  hangUp(): void;
   ended: Promise<number | null>;
 };
 
@@ -63,6 +65,7 @@ export function openTerminal(
       }),
     screen: () => plain(shown),
     raw: () => shown,
+    hangUp: () => void child.kill("SIGKILL"),
     ended,
   };
 }
