@@ -114,6 +114,29 @@ describe("servers with a fault", { concurrency: 4 }, () => {
       assert.doesNotMatch(stderr, /^\s+at /m, "no stack trace");
     });
   }
+  test("it prints the result of a stubborn server at once, and leaves no process", async () => {
+    const { PATH = "" } = process.env;
+    const args = [
+      ...LOADER,
+      "client.ts",
+      "--server",
+      "test/peers/stubborn.ts",
+      "--tool",
+      "any",
+      "-v",
+    ];
+    const child = spawn(process.execPath, args, { cwd: ROOT, env: { PATH } });
+    let stderr = "";
+    child.stderr.on("data", (text) => (stderr += text));
+    const [line] = await new Promise<Buffer[]>((resolve) =>
+      child.stdout.once("data", (d) => resolve([d])),
+    );
+    assert.equal(String(line), "done\n");
+    const pid = Number(/pid (\d+)/.exec(stderr)?.[1]);
+    process.kill(pid, 0);
+    assert.equal(await new Promise((resolve) => child.on("close", resolve)), 0);
+    assert.throws(() => process.kill(pid, 0), { code: "ESRCH" });
+  });
 });
 
 // --- A server that leaves ----------------------------------------------------------------

@@ -131,14 +131,7 @@ for (const [protocol, server, outcome] of MATRIX) {
   });
 }
 
-for (const protocol of [
-  "auto",
-  MODERN,
-  LEGACY,
-  "2025-06-18",
-  "2025-03-26",
-  "2024-11-05",
-]) {
+for (const protocol of [MODERN, LEGACY]) {
   test(`the two programs print one line and nothing else (${protocol})`, async () => {
     const args = [
       "--server",
