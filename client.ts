@@ -8,9 +8,7 @@
  *
  *     npx tsx client.ts --server server.ts --ticker NVDA
  */
-import { spawn } from "node:child_process";
-import { existsSync, realpathSync } from "node:fs";
-import type { Readable, Writable } from "node:stream";
+import { realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import pc from "picocolors";
@@ -33,6 +31,7 @@ import {
   RpcError,
   type Params,
 } from "./mcp/peer.ts";
+import { startProcess, type Server } from "./mcp/process.ts";
 import { GaveUp, MAX_ROUNDS, untilComplete } from "./mcp/rounds.ts";
 import {
   CallToolResult,
@@ -414,129 +413,6 @@ class Clock {
     wait();
     return { signal: abort.signal, end: () => clearTimeout(timer) };
   }
-}
-
-// --- The server process ------------------------------------------------------------------
-
-/** A started server: its two streams, why it has gone once it has, and how to end it. */
-export type Server = {
-  input: Writable;
-  output: Readable;
-  gone: Promise<string>;
-  stop(): Promise<void>;
-};
-
-/** What a server is given of our environment; everything else only by name (`--env`). */
-const PASSED_ON =
-  "PATH HOME USER LOGNAME SHELL LANG LANGUAGE LC_ALL LC_CTYPE TZ TERM TMPDIR TEMP TMP " +
-  "HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy NODE_USE_ENV_PROXY " +
-  "NODE_EXTRA_CA_CERTS SSL_CERT_FILE SSL_CERT_DIR " +
-  "SYSTEMROOT SYSTEMDRIVE WINDIR COMSPEC PATHEXT APPDATA LOCALAPPDATA PROGRAMFILES " +
-  "PROGRAMDATA USERPROFILE USERNAME HOMEDRIVE HOMEPATH PROCESSOR_ARCHITECTURE";
-
-const STOP_STEP_MS = 2000;
-const LAST_BYTES_MS = 500;
-const STDERR_TAIL = 2000;
-
-/**
- * Starts a server. A script runs in this very Node with this very loader, anything else is a
- * command; never in a shell.
- *
- * @param env variables beside those that every server gets
- * @param onStderr hears what the server logs
- */
-export function startProcess(
-  command: string,
-  args: string[],
-  env: Record<string, string>,
-  onStderr: (text: string) => void,
-): Server {
-  const isScript = /\.[cm]?[jt]s$/.test(command);
-  if (isScript && !existsSync(command))
-    throw new ConnectionError(`there is no script ${command}`);
-  const [file, argv] = isScript
-    ? [process.execPath, [...process.execArgv, command, ...args]]
-    : [command, args];
-  const passed = PASSED_ON.split(" ").flatMap((name) => {
-    const value = process.env[name];
-    return value === undefined ? [] : [[name, value]];
-  });
-  // A process group of its own: Ctrl-C is for us, and no grandchild survives.
-  const hasGroup = process.platform !== "win32";
-  const child = spawn(file, argv, {
-    env: { ...Object.fromEntries(passed), ...env },
-    stdio: ["pipe", "pipe", "pipe"],
-    detached: hasGroup,
-    windowsHide: true,
-  });
-
-  // Always read, or a chatty server would block in the middle of an answer.
-  let tail = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    tail = (tail + text).slice(-STDERR_TAIL);
-    onStderr(text);
-  });
-  const said = () => {
-    const lines = tail.split("\n").filter((line) => line.trim() && !/^\s+at /.test(line));
-    // Of the wreckage of a crash the line with the error is enough.
-    const error = lines.findLast((line) => /^\w*(Error|Exception)\b/.test(line));
-    const words = error ?? lines.slice(-4).join("\n");
-    return words && `; it said: ${words}`;
-  };
-
-  const gone = new Promise<string>((resolve) => {
-    const leave = (what: string) => resolve(`the server ${what}${said()}`);
-    child.on("error", (error: NodeJS.ErrnoException) => {
-      const reason = `could not be started (${error.code})`;
-      leave(`${reason}: ${command} must be a script or a command`);
-    });
-    const ended = () => {
-      const { exitCode, signalCode } = child;
-      leave(
-        signalCode ? `was ended by ${signalCode}` : `ended with exit code ${exitCode}`,
-      );
-    };
-    child.on("close", ended);
-    // Its last bytes may be on the way when it exits, and it may exit when it closes its
-    // output. But a grandchild may hold the pipe, or it may stay.
-    child.on("exit", () => setTimeout(ended, LAST_BYTES_MS).unref());
-    child.stdout.on("end", () =>
-      setTimeout(leave, LAST_BYTES_MS, "closed its output").unref(),
-    );
-  });
-
-  const kill = (signal: NodeJS.Signals) => {
-    try {
-      if (hasGroup && child.pid) process.kill(-child.pid, signal);
-      else child.kill(signal);
-    } catch {
-      // It has gone.
-    }
-  };
-  return {
-    input: child.stdin,
-    output: child.stdout,
-    gone,
-    async stop() {
-      child.stdin.end();
-      const exited = new Promise<void>((resolve) => {
-        if (child.exitCode !== null || child.signalCode !== null || !child.pid) resolve();
-        else child.once("exit", () => resolve());
-      });
-      let step: NodeJS.Timeout | undefined;
-      const patience = new Promise<void>((resolve) => {
-        step = setTimeout(() => {
-          kill("SIGTERM");
-          step = setTimeout(() => (kill("SIGKILL"), resolve()), STOP_STEP_MS);
-        }, STOP_STEP_MS);
-      });
-      await Promise.race([exited, patience]);
-      clearTimeout(step);
-      kill("SIGKILL"); // whatever it left behind in its group
-      child.stdout.destroy();
-      child.stderr.destroy();
-    },
-  };
 }
 
 // --- Main --------------------------------------------------------------------------------

@@ -5,7 +5,8 @@
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
-import { connect, type Answerer, type Server } from "../client.ts";
+import { connect, type Answerer } from "../client.ts";
+import type { Server } from "../mcp/process.ts";
 import { formRequest } from "../mcp/form.ts";
 import { start, type Tools } from "../server.ts";
 import { LEGACY, MODERN, textResult } from "./support.ts";

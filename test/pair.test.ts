@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { PassThrough, Transform } from "node:stream";
 import { after, test } from "node:test";
-import { connect, type Answerer, type Server } from "../client.ts";
+import { connect, type Answerer } from "../client.ts";
+import type { Server } from "../mcp/process.ts";
 import { type Params } from "../mcp/peer.ts";
 import { start, tools } from "../server.ts";
 import { startStooq } from "./stooq.ts";

@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { appendFileSync } from "node:fs";
 import { PassThrough, type Readable, type Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import type { Server } from "../client.ts";
+import type { Server } from "../mcp/process.ts";
 import type { Params } from "../mcp/peer.ts";
 
 // --- Lines -------------------------------------------------------------------------------

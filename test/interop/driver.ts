@@ -3,8 +3,9 @@
  * session code, with the bridge in the server's place and a form filled in by its defaults.
  */
 import { fileURLToPath } from "node:url";
-import { connect, startProcess } from "../../client.ts";
+import { connect } from "../../client.ts";
 import { fillDefaults } from "../../mcp/form.ts";
+import { startProcess } from "../../mcp/process.ts";
 import { ListToolsResult } from "../../mcp/schema.ts";
 
 const bridge = fileURLToPath(new URL("bridge/stdio-to-http.ts", import.meta.url));

@@ -15,9 +15,10 @@ import { StdioClientTransport as StdioV2 } from "@modelcontextprotocol/client/st
 import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport as StdioV1 } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
-import { connect, startProcess, type Answerer } from "../../client.ts";
+import { connect, type Answerer } from "../../client.ts";
 import { fillDefaults } from "../../mcp/form.ts";
 import { RpcError } from "../../mcp/peer.ts";
+import { startProcess } from "../../mcp/process.ts";
 import { DEFAULTS } from "../forms.ts";
 import { startStooq } from "../stooq.ts";
 import { illegal, type Tapped } from "./legal.ts";
