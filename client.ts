@@ -727,8 +727,9 @@ async function main(argv: string[]): Promise<void> {
     );
     over.abort(new ConnectionError("the call has ended"));
     const result = parseResult(CallToolResult, reply, tool);
-    if (result.isError)
+    if (result.isError) {
       throw new ToolFailure(1, textOf(result.content) || "(no reason given)");
+    }
     stdout.write(`${show(result, settings)}\n`);
     for (const [name] of settings.answer) say(`Note: no question had the field ${name}.`);
   } catch (error) {

@@ -147,7 +147,8 @@ export const tools: Tools = {
       }
       const symbol = readSymbol(ticker);
       if (!symbol) {
-        const reason = `${JSON.stringify(ticker.slice(0, 40))} is not a ticker symbol like NVDA or TSCO.UK.`;
+        const typed = JSON.stringify(ticker.slice(0, 40));
+        const reason = `${typed} is not a ticker symbol like NVDA or TSCO.UK.`;
         return isAsked ? askTicker(reason) : failure(reason);
       }
 
@@ -172,15 +173,17 @@ function consent(learned: Learned, answers: Round["answers"], canAsk: Round["can
   if (!sample) return failure(`${reason} ${NEXT_STEP}`);
   const form = consentForm(sample.date);
   const answer = readAnswer(form, answers["useSample"]);
-  if (answer.action === "accept" && answer.content["useSample"] === true)
+  if (answer.action === "accept" && answer.content["useSample"] === true) {
     return success(sample);
+  }
   if (answer.action === "decline" || answer.action === "cancel") {
     return refused(answer.action, "use of the bundled sample", reason);
   }
   const message = `${reason} Use the bundled price of ${sample.symbol} instead?`;
   const useSample = formRequest(message, form);
-  if (answer.action === "accept" || !canAsk(useSample))
+  if (answer.action === "accept" || !canAsk(useSample)) {
     return failure(`${reason} ${NEXT_STEP}`);
+  }
   return { questions: { useSample }, state: learned };
 }
 
@@ -367,8 +370,9 @@ function legacy(
     } catch (error) {
       // To these clients a question that can't be asked or answered is a failed call.
       const cantAsk = error instanceof RpcError && error.code === MISSING_CAPABILITY;
-      if (cantAsk || error instanceof ConnectionError)
+      if (cantAsk || error instanceof ConnectionError) {
         return failure(`${error.message}.`);
+      }
       throw error;
     }
   };

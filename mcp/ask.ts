@@ -113,8 +113,9 @@ export class Person {
       try {
         const again = "url" in question && question.again;
         if (!again) this.#introduce(question, asker);
-        if ("url" in question)
+        if ("url" in question) {
           return await this.#askUrl(question.url, question.again, signal);
+        }
         return await this.#askForm(question.fields, question.given ?? {}, signal);
       } catch (left) {
         if (left instanceof Left) return { action: left.action };

@@ -206,8 +206,9 @@ export function checkValue(field: Field, value: unknown): string | undefined {
     case "string": {
       if (typeof value !== "string") return "must be text";
       const length = [...value].length; // JSON Schema counts characters, not UTF-16 units
-      if (length < low || length > high)
+      if (length < low || length > high) {
         return `must have ${range(low, high)} characters`;
+      }
       if (!field.format || FORMATS[field.format].check.safeParse(value).success) return;
       return `must be a ${field.format} like ${FORMATS[field.format].example}`;
     }
@@ -225,8 +226,9 @@ export function checkValue(field: Field, value: unknown): string | undefined {
         : "must be one of the choices";
     case "choices": {
       const known = (item: unknown) => field.choices.some(({ value }) => value === item);
-      if (!Array.isArray(value) || !value.every(known))
+      if (!Array.isArray(value) || !value.every(known)) {
         return "must be some of the choices";
+      }
       if (value.length >= low && value.length <= high) return;
       return `must be ${range(low, high)} of the choices`;
     }

@@ -140,13 +140,15 @@ export class Peer {
           else this.#malformed(PARSE_ERROR, `a line is over ${MAX_LINE_BYTES} bytes`);
         }
       }
-      if (lines.rest > 0)
+      if (lines.rest > 0) {
         this.onNote(`the input ended within a line (${lines.rest} bytes)`);
+      }
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       // We closed it ourselves, since the output had lost its reader.
-      if (code !== "ERR_STREAM_PREMATURE_CLOSE")
+      if (code !== "ERR_STREAM_PREMATURE_CLOSE") {
         this.onNote(`the input broke: ${message}`);
+      }
     }
   }
 

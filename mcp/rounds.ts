@@ -73,8 +73,9 @@ export async function untilComplete(
     } else if (page) {
       isWaiting = true;
       const { action } = await ask(page, true);
-      if (action !== "accept")
+      if (action !== "accept") {
         throw new GaveUp(`the call ended with the page not done with`);
+      }
     } else {
       const pause = sleep(PAUSE_MS, undefined, { ...(signal && { signal }) });
       await pause.catch(() => signal?.throwIfAborted());
@@ -101,8 +102,9 @@ function readQuestions(result: Result): InputRequired {
     key,
     parseResult(InputRequest, question, `the request (${key})`),
   ]);
-  if (questions.length > 0)
+  if (questions.length > 0) {
     return { ...rest, inputRequests: Object.fromEntries(questions) };
+  }
   if (rest.requestState !== undefined) return rest;
   throw new ConnectionError(
     "the server asks for input, but with no question and no state",
