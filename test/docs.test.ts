@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { FILES, record, refresh, RECORDINGS } from "./record.ts";
+import { declaration, FILES, record, refresh, RECORDINGS } from "./record.ts";
 import { hasTerminal } from "./terminal.ts";
 
 const skip = hasTerminal ? false : "needs a Linux with script(1)";
@@ -14,4 +15,64 @@ test("README and docs show what the programs really print", { skip }, async () =
     assert.equal(text, fresh, `${file} is stale: npx tsx test/record.ts`);
   }
   assert.deepEqual([...used].sort(), Object.keys(RECORDINGS).sort());
+});
+
+/** README and docs, whole. */
+const pages = FILES.map((file) => ({ file, text: readFileSync(file, "utf8") }));
+
+test("every relative link in README and docs leads somewhere", () => {
+  for (const { file, text } of pages) {
+    for (const [, target = ""] of text.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)) {
+      if (/^https?:/.test(target)) continue;
+      assert.ok(existsSync(join(dirname(file), target)), `${file}: ${target}`);
+    }
+  }
+});
+
+test("every option in README and docs exists, and the help has them all", async () => {
+  const help = await record("help");
+  const known = new Set(help.match(/--[a-z]+/g));
+  // Of npx, npm and Node, and of the shell.
+  const others = ["--import", "--expose", "--test"];
+  for (const { file, text } of pages) {
+    for (const [option] of text
+      .replaceAll(/<!--|-->/g, "")
+      .matchAll(/(?<![\w|-])--[a-z]+/g)) {
+      assert.ok(known.has(option) || others.includes(option), `${file}: ${option}`);
+    }
+  }
+});
+
+test("every file that README and docs name in code exists", () => {
+  for (const { file, text } of pages) {
+    for (const [, name = ""] of text.matchAll(
+      /`((?:mcp|test|docs)\/[\w./-]+\.(?:ts|md))`/g,
+    )) {
+      assert.ok(existsSync(name), `${file}: ${name}`);
+    }
+  }
+});
+
+test("every rule names a function and a test that exist", () => {
+  const rules = readFileSync("docs/rules.md", "utf8").split(
+    "## Not followed",
+  )[0] as string;
+  const rows = [
+    ...rules.matchAll(/^\| .+ \| `([\w./]+)` `([#\w]+)`\s*\| `([\w.]+)` (.+?)\s*\|$/gm),
+  ];
+  assert.equal(
+    rows.length,
+    [...rules.matchAll(/^\| (?!rule|---)/gm)].length,
+    "every row is read",
+  );
+  assert.ok(rows.length > 70);
+  for (const [, file = "", name = "", suite = "", title = ""] of rows) {
+    assert.doesNotThrow(() => declaration(file, name), `${file} ${name}`);
+    const source = readFileSync(`test/${suite}`, "utf8");
+    assert.match(
+      source,
+      new RegExp(`test\\(\\s*["\`]${title.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}`),
+      `${suite}: ${title}`,
+    );
+  }
 });

@@ -1,19 +1,29 @@
 /**
- * Keeps the outputs in README and docs true. A code block below `<!-- recorded: name -->` is
- * what the run of that name really printed. To record all of them anew:
+ * Keeps README and docs true. A code block below `<!-- recorded: name -->` is what the run of
+ * that name really printed; one below `<!-- code: file, name -->` is that declaration as it
+ * stands in the file. To make all of them anew:
  *
  *     npx tsx test/record.ts
  */
-import { readdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { connect, type Answerer } from "../client.ts";
+import type { Params } from "../mcp/peer.ts";
+import { startProcess } from "../mcp/process.ts";
 import { startStooq } from "./stooq.ts";
-import { run } from "./support.ts";
+import { LEGACY, LOADER, meta, MODERN, request, ROOT, run, Wire } from "./support.ts";
 import { openTerminal } from "./terminal.ts";
+
+/** Stooq as it is since June 2026. */
+const startClosedStooq = () =>
+  startStooq((_request, response) => response.writeHead(404).end());
+
+// --- The screen --------------------------------------------------------------------------
 
 /** Runs the client in a terminal and types a line at each prompt. */
 async function type(args: string, lines: string[]): Promise<string> {
-  // Stooq as it is since June 2026.
-  const stooq = await startStooq((_request, response) => response.writeHead(404).end());
+  const stooq = await startClosedStooq();
   const env = ["--env", `STOOQ_URL=${stooq.url}`];
   const terminal = openTerminal(["client.ts", ...args.split(" "), ...env], {
     columns: 80,
@@ -28,6 +38,130 @@ async function type(args: string, lines: string[]): Promise<string> {
   return `$ npx tsx client.ts ${args}\n${screen}`;
 }
 
+// --- The wire ----------------------------------------------------------------------------
+
+type Talk = { from: "client" | "server"; message: Params }[];
+const talks = new Map<string, Promise<Talk>>();
+
+/** A call without a ticker, its questions answered or declined, as it went over the wire. */
+function talk(protocol: string, action: "accept" | "decline"): Promise<Talk> {
+  const key = `${protocol} ${action}`;
+  const talk = talks.get(key) ?? record();
+  talks.set(key, talk);
+  return talk;
+
+  async function record(): Promise<Talk> {
+    const stooq = await startClosedStooq();
+    const talk: Talk = [];
+    const form: Answerer["form"] = async ({ fields }) => {
+      if (action === "decline") return { action };
+      const content =
+        fields[0]?.name === "ticker" ? { ticker: "nvda" } : { useSample: true };
+      return { action, content };
+    };
+    const env = { STOOQ_URL: stooq.url };
+    const session = await connect(() => startProcess("server.ts", [], env, () => {}), {
+      protocol,
+      answerer: { form },
+      onLine: (direction, line) =>
+        talk.push({
+          from: direction === "sent" ? "client" : "server",
+          message: JSON.parse(line),
+        }),
+    });
+    await session.request("tools/call", { name: "get_stock_price", arguments: {} });
+    await session.close();
+    await stooq.close();
+    return talk;
+  }
+}
+
+/**
+ * Some messages of a talk. Seals, which no two runs share, are shortened to their shape, and an
+ * envelope that has been shown before to a sign.
+ */
+async function wire(
+  protocol: string,
+  action: "accept" | "decline",
+  from: number,
+  to: number,
+) {
+  const messages = (await talk(protocol, action)).slice(from, to);
+  const short = (key: string, value: unknown) =>
+    key === "_meta" && from > 0 ? "…" : value;
+  return messages
+    .map(({ from, message }) => {
+      const shown = JSON.parse(JSON.stringify(message, short));
+      return `${from === "client" ? "→" : "←"} ${pretty(shown)}`;
+    })
+    .join("\n")
+    .replaceAll('"_meta": "…"', '"_meta": { … }')
+    .replace(/"requestState": "([^."]{12})[^."]*\.[^"]*"/g, '"requestState": "$1….…"');
+}
+
+/** JSON that breaks its lines only where they would be too long. */
+function pretty(value: unknown, indent = "  "): string {
+  const flat = JSON.stringify(value, null, 1).replace(/\n\s*/g, " ");
+  if (flat.length + indent.length <= 80 || typeof value !== "object" || value === null)
+    return flat;
+  const isList = Array.isArray(value);
+  const items = Object.entries(value).map(([key, item]) => {
+    const name = isList ? "" : `${JSON.stringify(key)}: `;
+    return `${indent}  ${name}${pretty(item, `${indent}  `)}`;
+  });
+  const [open, close] = isList ? "[]" : "{}";
+  return `${open}\n${items.join(",\n")}\n${indent}${close}`;
+}
+
+// --- The exercises -----------------------------------------------------------------------
+
+/** Answers the second question with a state that is not quite the one that came. */
+async function forge(change: (params: Params) => Params): Promise<string> {
+  const stooq = await startClosedStooq();
+  const env = { PATH: process.env["PATH"] ?? "", STOOQ_URL: stooq.url };
+  const server = spawn(process.execPath, [...LOADER, "server.ts"], { cwd: ROOT, env });
+  const wire = new Wire(server.stdout, server.stdin);
+  const params = {
+    name: "get_stock_price",
+    arguments: { ticker: "NVDA" },
+    _meta: meta({ elicitation: {} }),
+  };
+  wire.send(request(1, "tools/call", params));
+  const { requestState } = (await wire.next())["result"] as Params;
+  const inputResponses = {
+    useSample: { action: "accept", content: { useSample: true } },
+  };
+  wire.send(
+    request(2, "tools/call", change({ ...params, inputResponses, requestState })),
+  );
+  const shown = `← ${pretty(await wire.next())}`;
+  server.stdin.end();
+  await stooq.close();
+  return shown;
+}
+
+/** What is left of server.ts when `legacy` and its half of the door are cut out. */
+export function withoutLegacy(): string {
+  const source = readFileSync(`${ROOT}server.ts`, "utf8");
+  const [before = "", legacy = ""] = source.split(/^\/\/ --- Legacy.*\n/m);
+  const [, after = ""] = legacy.split(/^const GRACE_MS/m);
+  return `${before}const GRACE_MS${after}`.replace("door(tools, peer)", "modern(tools)");
+}
+
+async function runWithoutLegacy(args: string[]): Promise<string> {
+  const script = `without-legacy-${process.pid}.ts`;
+  writeFileSync(`${ROOT}${script}`, withoutLegacy());
+  try {
+    const { stdout, stderr } = await run("client.ts", ["--server", script, ...args]);
+    const shown = ["npx tsx client.ts --server server.ts", ...args].join(" ");
+    return `$ ${shown}\n${stdout}${stderr}`.trimEnd();
+  } finally {
+    rmSync(`${ROOT}${script}`);
+  }
+}
+
+// --- All of them -------------------------------------------------------------------------
+
 export const RECORDINGS: Record<string, () => Promise<string>> = {
   session: () => type("--server server.ts", ["nvda", ""]),
   form: () =>
@@ -35,25 +169,72 @@ export const RECORDINGS: Record<string, () => Promise<string>> = {
   refused: () => type("--server test/forms.ts --tool integer", ["9", "four", "4"]),
   help: async () =>
     (await run("client.ts", ["--help"])).stdout.split("\n").slice(2).join("\n").trimEnd(),
+  "modern discover": () => wire(MODERN, "accept", 0, 2),
+  "modern ask": () => wire(MODERN, "accept", 2, 4),
+  "modern answer": () => wire(MODERN, "accept", 4, 6),
+  "modern consent": () => wire(MODERN, "accept", 6, 8),
+  "modern decline": () => wire(MODERN, "decline", 4, 6),
+  "legacy handshake": () => wire(LEGACY, "accept", 0, 3),
+  "legacy ask": () => wire(LEGACY, "accept", 3, 5),
+  "legacy answer": () => wire(LEGACY, "accept", 5, 7),
+  "legacy consent": () => wire(LEGACY, "accept", 7, 9),
+  "legacy decline": () => wire(LEGACY, "decline", 5, 7),
+  "flip a byte": () =>
+    forge((params) => ({ ...params, requestState: flip(params["requestState"]) })),
+  "other arguments": () =>
+    forge((params) => ({ ...params, arguments: { ticker: "AAPL" } })),
+  "delete legacy, modern": () => runWithoutLegacy(["--ticker", "NVDA", "--defaults"]),
+  "delete legacy, legacy": () =>
+    runWithoutLegacy(["--ticker", "NVDA", "--defaults", "--protocol", LEGACY]),
 };
 
-/** Where recordings stand. */
-export const FILES = ["README.md", ...readdirSync("docs").map((name) => `docs/${name}`)];
+const flip = (state: unknown) =>
+  String(state).replace(/^./, (first) => (first === "e" ? "f" : "e"));
 
-/** The text with every recorded block replaced by what `record` returns for its name. */
+/** Where they stand. */
+export const FILES = [
+  "README.md",
+  ...readdirSync(`${ROOT}docs`).map((name) => `docs/${name}`),
+];
+
+/** A declaration as it stands in a file: a function, constant, type, class or method. */
+export function declaration(file: string, name: string): string {
+  const lines = readFileSync(`${ROOT}${file}`, "utf8").split("\n");
+  const word = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const start = new RegExp(
+    `^\\s*(export )?((async )?function\\*? |const |type |class |async |\\*)?${word}(?![\\w$])(?=.*([{(=<]|$))`,
+  );
+  const first = lines.findIndex(
+    (line) => start.test(line) && !/^\s*(return|throw|await) /.test(line),
+  );
+  if (first === -1) throw new Error(`${file} has no ${name}`);
+  const indent = /^ */.exec(lines[first] as string)?.[0] ?? "";
+  const isEnd = (line: string) =>
+    line.startsWith(indent) && /^[})\]]+[;,]?$/.test(line.slice(indent.length));
+  const isWhole =
+    /[;}]$/.test(lines[first] as string) && !/\{$/.test(lines[first] as string);
+  const length = isWhole
+    ? 1
+    : lines.slice(first).findIndex((line, at) => at > 0 && isEnd(line)) + 1;
+  return lines
+    .slice(first, first + length)
+    .map((line) => line.slice(indent.length))
+    .join("\n");
+}
+
+/** The text with every such block replaced by what it stands for. */
 export async function refresh(
   text: string,
   record: (name: string) => Promise<string>,
 ): Promise<string> {
-  const block = /(<!-- recorded: (\S+) -->\n+```\w*\n)[^]*?(\n```)/g;
+  const block = /(<!-- (recorded|code): (.+?) -->\n+```\w*\n)[^]*?(\n```)/g;
   const pieces: string[] = [];
   let end = 0;
   for (const match of text.matchAll(block)) {
-    const [whole, before, name, after] = match;
-    pieces.push(
-      text.slice(end, match.index),
-      `${before}${await record(String(name))}${after}`,
-    );
+    const [whole, before, kind, name = "", after] = match;
+    const [file = "", part = ""] = name.split(", ");
+    const content = kind === "code" ? declaration(file, part) : await record(name);
+    pieces.push(text.slice(end, match.index), `${before}${content}${after}`);
     end = match.index + whole.length;
   }
   return pieces.join("") + text.slice(end);
