@@ -42,6 +42,7 @@ import {
   HEADER_MISMATCH,
   InitializeResult,
   LEGACY_VERSIONS,
+  ListToolsResult,
   MISSING_CAPABILITY,
   MODERN_VERSIONS,
   PROTOCOL_VERSION,
@@ -54,7 +55,6 @@ import {
   type ElicitResult,
   type InputRequest,
 } from "./mcp/schema.ts";
-import { Quote } from "./price.ts";
 
 const SELF = { name: "stock-price-client", title: "Stock price", version: "1.0.0" };
 
@@ -101,7 +101,7 @@ export type Options = {
 
 /**
  * Starts a server and finds out how to speak with it. `startServer` may be called twice: some
- * servers of the old era die of the first question of the new one.
+ * servers of the old era end at the first request of the new one.
  *
  * @throws {ConnectionError} it did not start, went away, or shares no version with us
  */
@@ -110,36 +110,38 @@ export async function connect(
   options: Options,
 ): Promise<Session> {
   const { protocol = "auto", signal } = options;
-  let line = open(startServer, options);
+  let link = attach(startServer(), options);
   try {
-    if (LEGACY_VERSIONS.includes(protocol)) return await legacy(line, protocol, options);
-    const found = await probe(line, options);
+    if (LEGACY_VERSIONS.includes(protocol)) return await legacy(link, protocol, options);
+    const found = await probe(link, options);
     signal?.throwIfAborted();
-    if (found.era === "modern") return modern(line, found, options);
+    if (found.era === "modern") return modern(link, found, options);
     if (protocol !== "auto") {
-      const hint = "leave --protocol out to speak with it in its own way";
+      const hint = "without --protocol its own version is used";
       throw new ConnectionError(
         `the server does not speak ${protocol}: ${found.why}; ${hint}`,
       );
     }
     const newest = String(LEGACY_VERSIONS[0]);
-    return await legacy(line, newest, options).catch(async (error) => {
-      if (!line.gone.aborted || signal?.aborted) throw error;
-      await line.server.stop();
-      line = open(startServer, options);
-      return legacy(line, newest, options);
-    });
+    try {
+      return await legacy(link, newest, options);
+    } catch (error) {
+      if (!link.gone.aborted || signal?.aborted) throw error;
+    }
+    // It went at the probe, or soon after: once more, without one.
+    await link.server.stop();
+    link = attach(startServer(), options);
+    return await legacy(link, newest, options);
   } catch (error) {
-    await line.server.stop();
+    await link.server.stop();
     throw error;
   }
 }
 
 /** A started server and our end of the connection to it. */
-type Line = { server: Server; peer: Peer; clock: Clock; gone: AbortSignal };
+type Link = { server: Server; peer: Peer; clock: Clock; gone: AbortSignal };
 
-function open(startServer: () => Server, { onNote = () => {}, onLine }: Options): Line {
-  const server = startServer();
+function attach(server: Server, { onNote = () => {}, onLine }: Options): Link {
   const peer = new Peer(server.output, server.input);
   peer.onNote = onNote;
   peer.onLine = onLine;
@@ -154,7 +156,7 @@ function open(startServer: () => Server, { onNote = () => {}, onLine }: Options)
 
 /** Sends one request under a time limit. Giving up is told to the server. */
 async function send(
-  { peer, clock }: Line,
+  { peer, clock }: Link,
   method: string,
   params: Params,
   options: { timeoutMs?: number; signal?: AbortSignal | undefined; isFirst?: boolean },
@@ -180,7 +182,7 @@ function anyOf(one: AbortSignal | undefined, other: AbortSignal): AbortSignal {
 }
 
 /** Checks a question, whichever way it came, and has it answered. */
-async function answer(
+async function answerQuestion(
   { method, params }: InputRequest,
   answerer: Answerer | undefined,
   signal?: AbortSignal,
@@ -220,12 +222,12 @@ type Found =
   | { era: "legacy"; why: string };
 
 /** Asks the one question that only a modern server answers, and judges by what comes back. */
-async function probe(line: Line, options: Options, isRetry = false): Promise<Found> {
+async function probe(link: Link, options: Options, isRetry = false): Promise<Found> {
   const { timeoutMs = 60_000, probeMs = Math.min(10_000, timeoutMs), signal } = options;
   const preferred = String(MODERN_VERSIONS[0]);
   const params = { _meta: envelope(preferred, options.answerer) };
   const limits = { timeoutMs: probeMs, signal, isFirst: true };
-  const reply = await send(line, "server/discover", params, limits).catch(
+  const reply = await send(link, "server/discover", params, limits).catch(
     (error) => error,
   );
 
@@ -236,11 +238,11 @@ async function probe(line: Line, options: Options, isRetry = false): Promise<Fou
   }
   if (reply instanceof RpcError && reply.code === UNSUPPORTED_VERSION) {
     choose(UnsupportedVersion.safeParse(reply.data).data?.supported ?? []);
-    if (!isRetry) return probe(line, options, true);
+    if (!isRetry) return probe(link, options, true);
     throw new ConnectionError("the server refuses the very version that it offers");
   }
   if (reply instanceof RpcError) {
-    // These codes exist in the new era only, so it is no fall back that is needed.
+    // Codes that only the new era has: the server is modern, whatever else is wrong.
     const isModern = [MISSING_CAPABILITY, HEADER_MISMATCH].includes(reply.code);
     if (isModern) return { era: "modern", version: preferred };
     return { era: "legacy", why: `it answered server/discover with error ${reply.code}` };
@@ -266,7 +268,7 @@ function choose(theirs: string[]): string {
 const MAY_ASK = ["tools/call", "prompts/get", "resources/read"];
 
 function modern(
-  line: Line,
+  link: Link,
   { version, name }: { version: string; name?: string | undefined },
   options: Options,
 ): Session {
@@ -279,23 +281,25 @@ function modern(
       return untilComplete(
         async (retry) => {
           const limits = { ...(timeoutMs && { timeoutMs }), signal };
-          const result = await send(line, method, { ...params, ...retry, _meta }, limits);
+          const result = await send(link, method, { ...params, ...retry, _meta }, limits);
           const { resultType } = parseResult(Result, result, method);
           if (resultType !== "input_required" || MAY_ASK.includes(method)) return result;
           throw new ConnectionError(`the server may not ask for input during ${method}`);
         },
         // There is no answer that says no such question: what is wrong with it ends the call.
         (question, again) =>
-          answer(question, answerer, anyOf(signal, line.gone), again).catch((error) => {
-            if (!(error instanceof RpcError)) throw error;
-            throw new ConnectionError(
-              `the server asked what it may not: ${error.message}`,
-            );
-          }),
+          answerQuestion(question, answerer, anyOf(signal, link.gone), again).catch(
+            (error) => {
+              if (!(error instanceof RpcError)) throw error;
+              throw new ConnectionError(
+                `the server asked what it may not: ${error.message}`,
+              );
+            },
+          ),
         signal,
       );
     },
-    close: () => line.server.stop(),
+    close: () => link.server.stop(),
   };
 }
 
@@ -310,8 +314,8 @@ function envelope(version: string, answerer: Answerer | undefined): Params {
 
 // --- Legacy: the server runs the loop ----------------------------------------------------
 
-async function legacy(line: Line, asked: string, options: Options): Promise<Session> {
-  const { peer, clock, server } = line;
+async function legacy(link: Link, asked: string, options: Options): Promise<Session> {
+  const { peer, clock, server } = link;
   const { timeoutMs, signal, onNote } = options;
   let version = asked;
   peer.onRequest = async (method, params, withdrawn) => {
@@ -319,7 +323,7 @@ async function legacy(line: Line, asked: string, options: Options): Promise<Sess
     try {
       const answerer = asIn(version, options.answerer);
       return await clock.pause(() =>
-        answer({ method, params }, answerer, anyOf(withdrawn, line.gone)),
+        answerQuestion({ method, params }, answerer, anyOf(withdrawn, link.gone)),
       );
     } catch (error) {
       if (error instanceof RpcError) throw error;
@@ -331,7 +335,7 @@ async function legacy(line: Line, asked: string, options: Options): Promise<Sess
   };
   const limits = { ...(timeoutMs && { timeoutMs }), signal };
   const reply = await send(
-    line,
+    link,
     "initialize",
     {
       protocolVersion: asked,
@@ -360,7 +364,7 @@ async function legacy(line: Line, asked: string, options: Options): Promise<Sess
     request: async (method, params = {}, signal) =>
       parseResult(
         Result,
-        await send(line, method, params, { ...limits, signal }),
+        await send(link, method, params, { ...limits, signal }),
         method,
       ),
     close: () => server.stop(),
@@ -472,7 +476,7 @@ const Variable = z
   .string()
   .refine(
     (name) => name.includes("=") || Object.hasOwn(process.env, name),
-    "must be set here",
+    "must name a variable that is set",
   )
   .transform((name) => (name.includes("=") ? name : `${name}=${process.env[name]}`));
 
@@ -497,6 +501,7 @@ type Settings = z.infer<typeof Settings> & { serverArgs: string[] };
 /** Reads the command line; undefined if help is wanted. */
 function readSettings(argv: string[]): Settings | undefined {
   const bad = (reason: string) => new Failure(2, `${reason} (see --help)`);
+  const apart = "the server's own arguments follow --";
   const dashes = argv.includes("--") ? argv.indexOf("--") : argv.length;
   const read = () =>
     parseArgs({
@@ -520,7 +525,7 @@ function readSettings(argv: string[]): Settings | undefined {
   try {
     values = read();
   } catch (error) {
-    throw bad(String((error as Error).message.split(". ")[0]));
+    throw bad(`${(error as Error).message.split(". ")[0]}; ${apart}`);
   }
   if (values.help) return undefined;
   const { data, error } = Settings.safeParse(values);
@@ -571,17 +576,10 @@ function answererFor(
           );
       }
       // Defaults complete an answer. They are one by themselves only if that was said.
-      const isGiven = Object.keys(given).length > 0;
-      const isAnswered = fields.length > 0 && (defaults || isGiven);
+      const isAnswered = fields.length > 0 && (defaults || Object.keys(given).length > 0);
       const content = isAnswered ? fillDefaults(fields, given) : given;
       const open = checkContent(fields, content);
       if (isAnswered && !open) {
-        // What is left may be for a later question, unless this one has use for it.
-        const [left] = answers;
-        if (left && isGiven && Object.keys(given).length < fields.length) {
-          const names = fields.map(({ name }) => name).join(", ");
-          throw failing(`--answer ${left[0]}: the form has no such field, only ${names}`);
-        }
         if (++answered > MAX_ANSWERS) throw failing("the server asks again and again", 3);
         return { action: "accept", content };
       }
@@ -598,6 +596,14 @@ function answererFor(
     url: defaults ? undefined : ask,
   };
 }
+
+/** What the stock tool returns, as far as it is printed. */
+const Quote = z.object({
+  symbol: z.string(),
+  price: z.number(),
+  date: z.string(),
+  source: z.string(),
+});
 
 /** The result as text for stdout. Nothing in it can control a terminal. */
 function show(
@@ -624,17 +630,17 @@ function textOf(content: CallToolResult["content"]): string {
 /** An error as a sentence for stderr; what the server said of it never begins a line. */
 function explain(error: unknown, width: number): string {
   const { message } = error as Error;
-  const reason =
-    message.charAt(0).toUpperCase() + message.slice(1).replace(/[^.?!…)]$/, "$&.");
   if (error instanceof ToolFailure) return withWords("The tool failed:", message, width);
-  if (!(error instanceof RpcError)) return withWords("", reason, width);
-  // 2025-11-25 has an error that asks for pages to be opened before another try.
-  const Pages = z.object({ elicitations: z.array(z.object({ url: z.string() })) });
-  const pages = Pages.safeParse(error.data).data?.elicitations ?? [];
-  const words = [reason, ...pages.map(({ url }) => `It wants you to open ${url}`)].join(
-    "\n",
-  );
-  return withWords(`The server answered with error ${error.code}:`, words, width);
+  if (error instanceof RpcError) {
+    // 2025-11-25 has an error that asks for pages to be opened before another try.
+    const Pages = z.object({ elicitations: z.array(z.object({ url: z.string() })) });
+    const pages = Pages.safeParse(error.data).data?.elicitations ?? [];
+    const open = pages.map(({ url }) => `Open this page, and call again: ${url}`);
+    const own = `The server answered with error ${error.code}:`;
+    return withWords(own, [message, ...open].join("\n"), width);
+  }
+  const reason = message.charAt(0).toUpperCase() + message.slice(1);
+  return withWords("", reason.replace(/[^.?!…)]$/, "$&."), width);
 }
 
 /** On one line if it fits there, else below and behind the bar. */
@@ -642,6 +648,12 @@ function withWords(own: string, theirs: string, width: number): string {
   const line = `${own} ${printable(theirs)}`.trim();
   if (!line.includes("\n") && widthOf(line) <= width) return line;
   return `${own || "Error:"}\n${quote([theirs], Math.min(width, 100) - 2)}`;
+}
+
+/** The names of the server's tools, if it tells. */
+async function toolNames(session: Session, signal: AbortSignal) {
+  const list = await session.request("tools/list", {}, signal).catch(() => undefined);
+  return ListToolsResult.safeParse(list).data?.tools.map(({ name }) => name);
 }
 
 function exitCodeOf(error: unknown): number {
@@ -653,9 +665,9 @@ const NOBODY_ASKED =
   "No question could be answered here: use a terminal, or --ticker, --answer or --defaults.";
 
 async function main(argv: string[]): Promise<void> {
-  const { stdin, stdout, stderr, env } = process;
+  const { stdin, stdout, stderr } = process;
   for (const stream of [stdout, stderr]) stream.on("error", () => {}); // as in `… | head`
-  const { NO_COLOR, FORCE_COLOR } = env;
+  const { NO_COLOR, FORCE_COLOR } = process.env;
   const isColored = !NO_COLOR && (FORCE_COLOR ? FORCE_COLOR !== "0" : stderr.isTTY);
   const { red, cyan, yellow, dim } = pc.createColors(isColored);
   let person: Person | undefined;
@@ -669,12 +681,14 @@ async function main(argv: string[]): Promise<void> {
   process.on("SIGTERM", () => interrupt(143));
   process.on("SIGHUP", () => interrupt(129));
 
+  let settings: Settings | undefined;
   let session: Session | undefined;
   let isAnswered = true;
   try {
-    const settings = readSettings(argv);
+    settings = readSettings(argv);
     if (!settings) return void stdout.write(HELP);
-    const { server, serverArgs, tool, ticker, verbose, protocol, timeout } = settings;
+    const { server, serverArgs, env, args } = settings;
+    const { tool, ticker, verbose, protocol, timeout } = settings;
 
     const over = new AbortController(); // takes open questions off the screen
     let unheard = 0;
@@ -707,7 +721,7 @@ async function main(argv: string[]): Promise<void> {
       if (verbose) say(direction === "sent" ? cyan(`→ ${text}`) : yellow(`← ${text}`));
     };
     const onStderr = (text: string) => onNote(`server: ${text}`);
-    const start = () => startProcess(server, serverArgs, settings.env, onStderr);
+    const start = () => startProcess(server, serverArgs, env, onStderr);
     const { signal } = ended;
     const timeoutMs = timeout * 1000;
     session = await connect(start, {
@@ -719,21 +733,30 @@ async function main(argv: string[]): Promise<void> {
       onLine,
     });
 
-    const args = ticker === undefined ? settings.args : { ticker, ...settings.args };
-    const reply = await session.request(
-      "tools/call",
-      { name: tool, arguments: args },
-      signal,
-    );
+    const params = {
+      name: tool,
+      arguments: { ...(ticker !== undefined && { ticker }), ...args },
+    };
+    const reply = await session.request("tools/call", params, signal);
     over.abort(new ConnectionError("the call has ended"));
     const result = parseResult(CallToolResult, reply, tool);
     if (result.isError) {
       throw new ToolFailure(1, textOf(result.content) || "(no reason given)");
     }
     stdout.write(`${show(result, settings)}\n`);
-    for (const [name] of settings.answer) say(`Note: no question had the field ${name}.`);
+    // The server may have gone on with a default instead, so it is no small thing.
+    const [unused] = settings.answer;
+    if (unused)
+      throw new Failure(2, `--answer ${unused[0]}: no question had such a field`);
   } catch (error) {
     say(red(explain(error, stderr.columns ?? Infinity)));
+    if (session && settings && !person && exitCodeOf(error) === 1) {
+      const names = await toolNames(session, ended.signal);
+      const list = names?.map((name) => inline(name)).join(", ");
+      if (names && !names.includes(settings.tool)) {
+        say(`Choose one of its tools with --tool: ${list}`);
+      }
+    }
     const mayHaveAsked =
       error instanceof ToolFailure ||
       (error instanceof RpcError && error.code === MISSING_CAPABILITY);

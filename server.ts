@@ -121,7 +121,7 @@ const consentForm = (date: string) => ({
 });
 
 const NEXT_STEP =
-  "Try again later, or set STOOQ_URL to another server with the same CSV.";
+  "Try again later, or start this server with STOOQ_URL set to another with the same CSV.";
 
 export const tools: Tools = {
   get_stock_price: {
@@ -132,7 +132,9 @@ export const tools: Tools = {
     outputSchema: z.toJSONSchema(Quote),
     annotations: { readOnlyHint: true, openWorldHint: true },
     async call(args, { answers, state, canAsk, signal }) {
-      if (state !== undefined) return consent(Learned.parse(state), answers, canAsk);
+      if (state !== undefined) {
+        return readConsent(Learned.parse(state), answers["useSample"], canAsk);
+      }
       const input = Input.safeParse(args);
       if (!input.success) return failure(`Invalid arguments: ${problem(input.error)}.`);
 
@@ -155,7 +157,7 @@ export const tools: Tools = {
       const result = await lookUp(symbol, { signal });
       if (result.found === "quote") return success(result.quote);
       if (result.found === "unknown symbol") return failure(result.reason);
-      return consent({ ticker, reason: result.reason }, answers, canAsk);
+      return offerSample({ ticker, reason: result.reason }, canAsk);
     },
   },
 };
@@ -165,26 +167,41 @@ function askTicker(reason?: string): Questions {
   return { questions: { ticker: formRequest(message, TICKER_FORM) } };
 }
 
-/** Offers the sample. From the second round on this is all that happens: no new look-up. */
-function consent(learned: Learned, answers: Round["answers"], canAsk: Round["canAsk"]) {
-  const { ticker, reason } = learned;
-  const symbol = readSymbol(ticker);
-  const sample = symbol && sampleQuote(symbol);
+/** There is no quote: offers the sample, if there is one and the client can be asked. */
+function offerSample(
+  learned: Learned,
+  canAsk: Round["canAsk"],
+): CallToolResult | Questions {
+  const { reason } = learned;
+  const sample = sampleFor(learned);
   if (!sample) return failure(`${reason} ${NEXT_STEP}`);
-  const form = consentForm(sample.date);
-  const answer = readAnswer(form, answers["useSample"]);
-  if (answer.action === "accept" && answer.content["useSample"] === true) {
-    return success(sample);
-  }
-  if (answer.action === "decline" || answer.action === "cancel") {
-    return refused(answer.action, "use of the bundled sample", reason);
-  }
   const message = `${reason} Use the bundled price of ${sample.symbol} instead?`;
-  const useSample = formRequest(message, form);
-  if (answer.action === "accept" || !canAsk(useSample)) {
-    return failure(`${reason} ${NEXT_STEP}`);
-  }
+  const useSample = formRequest(message, consentForm(sample.date));
+  if (!canAsk(useSample)) return failure(`${reason} ${NEXT_STEP}`);
   return { questions: { useSample }, state: learned };
+}
+
+/** The round after that. Only the user's answer decides; nothing is looked up again. */
+function readConsent(learned: Learned, response: unknown, canAsk: Round["canAsk"]) {
+  const { reason } = learned;
+  const sample = sampleFor(learned);
+  if (!sample) return failure(reason);
+  const answer = readAnswer(consentForm(sample.date), response);
+  switch (answer.action) {
+    case "accept":
+      if (answer.content["useSample"] === true) return success(sample);
+      return failure(`${reason} The user did not want the bundled sample.`);
+    case "decline":
+    case "cancel":
+      return refused(answer.action, "use of the bundled sample", reason);
+    default:
+      return offerSample(learned, canAsk); // no answer, or none that fits
+  }
+}
+
+function sampleFor({ ticker }: Learned): Quote | undefined {
+  const symbol = readSymbol(ticker);
+  return symbol && sampleQuote(symbol);
 }
 
 function success(quote: Quote): CallToolResult {
@@ -192,11 +209,6 @@ function success(quote: Quote): CallToolResult {
     content: [{ type: "text", text: JSON.stringify(quote) }],
     structuredContent: quote,
   };
-}
-
-/** Text only: `structuredContent` would have to fit the output schema. */
-function failure(text: string): CallToolResult {
-  return { content: [{ type: "text", text }], isError: true };
 }
 
 function refused(
@@ -299,6 +311,11 @@ async function callTool(
   };
 }
 
+/** What went wrong, for the model to read. Text only: other content would have to fit a schema. */
+function failure(text: string): CallToolResult {
+  return { content: [{ type: "text", text }], isError: true };
+}
+
 /** The capability that a question takes and the client has not declared. */
 function missing(question: InputRequest, client: ClientCapabilities): object | undefined {
   const { elicitation, sampling, roots } = client;
@@ -351,7 +368,7 @@ function legacy(
       return { protocolVersion, capabilities: CAPABILITIES, serverInfo: SELF };
     }
     const { capabilities, clientInfo } = session.client;
-    const { inputResponses: _, requestState: __, ...own } = params;
+    const { inputResponses, requestState, ...own } = params;
     const _meta = {
       ...meta(params),
       [PROTOCOL_VERSION]: MODERN_VERSIONS[0],
@@ -365,7 +382,7 @@ function legacy(
         signal,
       );
       const { resultType, ttlMs, cacheScope, _meta: all, ...older } = result;
-      const { [SERVER_INFO]: ___, ...rest } = all as Params;
+      const { [SERVER_INFO]: self, ...rest } = all as Params;
       return Object.keys(rest).length > 0 ? { ...older, _meta: rest } : older;
     } catch (error) {
       // To these clients a question that can't be asked or answered is a failed call.

@@ -111,6 +111,8 @@ export class Person {
       signal?.throwIfAborted();
       if (this.#hasLeft) return { action: "cancel" }; // and nothing more is shown
       try {
+        // An Enter too many is no answer to a question that was not there yet.
+        while (this.#typed[0]?.trim() === "") this.#typed.shift();
         const again = "url" in question && question.again;
         if (!again) this.#introduce(question, asker);
         if ("url" in question) {
@@ -246,7 +248,7 @@ export class Person {
 
   /** What has nothing to fill in is a yes or no. */
   async #agree(signal?: AbortSignal): Promise<ElicitResult> {
-    this.#say(`y agrees, n or ${LEAVE}`);
+    this.#say(`y agrees. n or ${LEAVE}`);
     for (;;) {
       const text = (await this.#read(signal))?.trim() ?? "";
       if (/^y(es)?$/i.test(text)) return { action: "accept", content: {} };
@@ -260,7 +262,7 @@ export class Person {
   async #askUrl(url: URL, again: boolean, signal?: AbortSignal): Promise<ElicitResult> {
     if (again) {
       this.#say(
-        `It waits for ${url.host}. When you are done there, Enter goes on. ${LEAVE}`,
+        `The server waits until you are done at ${url.host}. Enter goes on. ${LEAVE}`,
       );
       for (;;) if ((await this.#read(signal)) === "") return { action: "accept" };
     }
@@ -346,9 +348,7 @@ function warnings({ protocol, hostname, username }: URL): string[] {
     protocol !== "https:" && !["localhost", "127.0.0.1", "[::1]"].includes(hostname);
   return [
     ...(isPlain ? ["it is not encrypted (http)."] : []),
-    ...(/(^|\.)xn--/.test(hostname)
-      ? ["its host is spelled in letters of more alphabets."]
-      : []),
+    ...(/(^|\.)xn--/.test(hostname) ? ["its host is not spelled in plain letters."] : []),
     ...(username ? ["what stands before the @ is not the host."] : []),
   ];
 }

@@ -210,7 +210,7 @@ export function checkValue(field: Field, value: unknown): string | undefined {
         return `must have ${range(low, high)} characters`;
       }
       if (!field.format || FORMATS[field.format].check.safeParse(value).success) return;
-      return `must be a ${field.format} like ${FORMATS[field.format].example}`;
+      return `must be a valid ${field.format}, like ${FORMATS[field.format].example}`;
     }
     case "integer":
       if (!Number.isSafeInteger(value)) return "must be a whole number";

@@ -29,7 +29,7 @@ const PASSED_ON =
 
 const STOP_STEP_MS = 2000;
 const LAST_BYTES_MS = 500;
-const STDERR_TAIL = 2000; // characters
+const STDERR_TAIL = 8000; // characters
 
 /**
  * Starts a server. A script runs in this very Node with this very loader, anything else is a
@@ -46,7 +46,7 @@ export function startProcess(
 ): Server {
   const isScript = /\.[cm]?[jt]s$/.test(command);
   if (isScript && !existsSync(command)) {
-    throw new ConnectionError(`there is no script ${command}`);
+    throw new ConnectionError(`there is no script ${command} (its arguments follow --)`);
   }
   const [file, argv] = isScript
     ? [process.execPath, [...process.execArgv, command, ...args]]
@@ -72,9 +72,10 @@ export function startProcess(
   });
   const said = () => {
     const lines = tail.split("\n").filter((line) => line.trim() && !/^\s+at /.test(line));
-    // Of the wreckage of a crash the line with the error is enough.
+    // Of the wreckage of a crash the line with the error is enough, of others both ends.
     const error = lines.findLast((line) => /^\w*(Error|Exception)\b/.test(line));
-    const words = error ?? lines.slice(-4).join("\n");
+    const ends = lines.length > 4 ? [...lines.slice(0, 2), ...lines.slice(-2)] : lines;
+    const words = error ?? ends.join("\n");
     return words && `; it said: ${words}`;
   };
 

@@ -74,7 +74,7 @@ export async function untilComplete(
       isWaiting = true;
       const { action } = await ask(page, true);
       if (action !== "accept") {
-        throw new GaveUp(`the call ended with the page not done with`);
+        throw new GaveUp("you left before the page was done with");
       }
     } else {
       const pause = sleep(PAUSE_MS, undefined, { ...(signal && { signal }) });

@@ -65,8 +65,6 @@ export const DiscoverResult = z.looseObject({
 
 export const UnsupportedVersion = z.looseObject({ supported: z.array(z.string()) });
 
-export const Cancelled = z.looseObject({ requestId: z.union([z.string(), z.number()]) });
-
 // --- Tools -------------------------------------------------------------------------------
 
 /** A question that a server asks: an elicitation, or another kind of request. */

@@ -7,19 +7,25 @@ import { readForm, type Content } from "../mcp/form.ts";
 import { DEFAULTS, FIELDS, formOf } from "./forms.ts";
 import { HOSTILE } from "./peers/hostile-text.ts";
 
-/** Somebody who types these lines, as fast as they can be read. */
-function typing(lines: string[], { columns = 80, ends = true } = {}) {
+/** Somebody who types these lines, one at each prompt; or all of them `ahead` of any. */
+function typing(lines: string[], { columns = 80, ends = true, ahead = false } = {}) {
   const input = new PassThrough();
   const output = Object.assign(new PassThrough(), { columns });
   let screen = "";
+  const left = [...lines];
   const watchers = new Set<() => void>();
-  output.setEncoding("utf8").on("data", (text) => {
+  output.setEncoding("utf8").on("data", (text: string) => {
     screen += text;
     for (const watch of watchers) watch();
+    if (ahead || !text.endsWith("> ")) return;
+    const line = left.shift();
+    if (line !== undefined) {
+      screen += `${line}\n`; // as a terminal echoes it
+      input.write(`${line}\n`);
+    } else if (ends) input.end();
   });
   const person = new Person(input, output as unknown as NodeJS.WriteStream);
-  for (const line of lines) input.write(`${line}\n`);
-  if (ends) input.end();
+  if (ahead) input.end(lines.map((line) => `${line}\n`).join(""));
   const see = (pattern: RegExp) =>
     new Promise<void>((resolve) => {
       const watch = () => pattern.test(screen) && (watchers.delete(watch), resolve());
@@ -304,8 +310,8 @@ const BEWARE: [string, RegExp | undefined][] = [
   ["http://example.com/", /not encrypted/],
   ["http://localhost:8080/", undefined],
   ["http://127.0.0.1/", undefined],
-  ["https://пример.example/", /letters of more alphabets/],
-  ["https://xn--e1awd7f.example/", /letters of more alphabets/],
+  ["https://пример.example/", /not spelled in plain letters/],
+  ["https://xn--e1awd7f.example/", /not spelled in plain letters/],
   ["https://bank.example@evil.example/", /before the @ is not the host/],
   ["https://example.com/xn--/@", undefined],
 ];
@@ -334,7 +340,7 @@ const one = form(formOf(["text"], true, false));
 const two = form(formOf(["integer"], true, false));
 
 test("it asks one question at a time, and gives lines typed ahead to the right ones", async () => {
-  const { person, screen } = typing(["Ada", "3", "Bob", ""]);
+  const { person, screen } = typing(["", "Ada", "3", "", "Bob", ""], { ahead: true });
   const answers = [
     person.ask(one, asker),
     person.ask(two, asker),

@@ -35,7 +35,7 @@ const USAGE: [string[], RegExp][] = [
   [["--server", "s", "--answer", "ticker"], /--answer must be name=value, not "ticker"/],
   [
     ["--server", "s", "--env", "NO_SUCH_VARIABLE"],
-    /--env must be set here, not "NO_SUCH_VARIABLE"/,
+    /--env must name a variable that is set, not "NO_SUCH_VARIABLE"/,
   ],
 ];
 for (const [args, reason] of USAGE) {
@@ -88,7 +88,11 @@ test("it fails with the code of an error answer", async () => {
   const { code, stdout, stderr } = await pair("--tool", "nope", "--defaults");
   assert.equal(code, 1);
   assert.equal(stdout, "");
-  assert.equal(stderr, "The server answered with error -32602: Unknown tool: nope.\n");
+  assert.equal(
+    stderr,
+    "The server answered with error -32602: Unknown tool: nope\n" +
+      "Choose one of its tools with --tool: get_stock_price\n",
+  );
 });
 
 for (const protocol of [MODERN, LEGACY]) {
@@ -212,7 +216,10 @@ test("it says that there is no such command or script, and what is wanted", asyn
   );
   const script = await run("client.ts", ["--server", "no-such.ts"]);
   assert.equal(script.code, 3);
-  assert.match(script.stderr, /^There is no script no-such\.ts\.\n/);
+  assert.match(
+    script.stderr,
+    /^There is no script no-such\.ts \(its arguments follow --\)\n/,
+  );
 });
 
 test("it does not wait for ever on a pipe that stays open", async () => {
@@ -283,10 +290,6 @@ const REFUSED: [string[], RegExp][] = [
     ["--tool", "booking", "--answer", "text=A"],
     /--answer text must have 2 to 20 characters/,
   ],
-  [
-    ["--tool", "booking", "--answer", "text=Ada", "--answer", "size=l"],
-    /--answer size: the form has no such field, only text, titled, boolean/,
-  ],
   [["--tool", "confirm", "--defaults"], /Delete all 3 files\? Only a person/],
   [["--tool", "page", "--defaults"], /-32021/],
 ];
@@ -298,6 +301,35 @@ for (const [args, reason] of REFUSED) {
     assert.ok(code === 2 || code === 1);
   });
 }
+
+test("it says so when an answer was for no question, and prints the result all the same", async () => {
+  const { code, stdout, stderr } = await forms(
+    "--tool",
+    "booking",
+    "--answer",
+    "text=Ada",
+    "--answer",
+    "size=l",
+  );
+  assert.equal(code, 2);
+  assert.equal(JSON.parse(stdout).form.content.titled, "m");
+  assert.match(stderr, /--answer size: no question had such a field/);
+});
+
+test("it gives answers to the questions that have them, in whatever order", async () => {
+  const { stdout } = await forms(
+    "--tool",
+    "two",
+    "--answer",
+    "integer=3",
+    "--answer",
+    "text=Ada",
+  );
+  assert.deepEqual(JSON.parse(stdout), {
+    first: { action: "accept", content: { text: "Ada" } },
+    second: { action: "accept", content: { integer: 3 } },
+  });
+});
 
 test("it completes an answer with the defaults of the form", async () => {
   const { stdout } = await forms(

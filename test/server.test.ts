@@ -257,7 +257,12 @@ test("it asks for consent to the sample, saying why and of when it is", async ()
 
 const CONSENT: [string, unknown, RegExp, boolean][] = [
   ["yes", accept({ useSample: true }), /"source":"sample"/, false],
-  ["no", accept({ useSample: false }), /HTTP status 404\. Try again later/, true],
+  [
+    "no",
+    accept({ useSample: false }),
+    /404\. The user did not want the bundled sample/,
+    true,
+  ],
   ["declined", { action: "decline" }, /404\. The user declined/, true],
   ["cancelled", { action: "cancel" }, /404\. The user cancelled/, true],
 ];
@@ -320,7 +325,10 @@ for (const capabilities of [{}, { elicitation: { url: {} } }, { sampling: {} }])
     const wire = serve();
     wire.send(callModern(1, { ticker: "NVDA" }, capabilities));
     const { result } = await next(wire);
-    assert.match(textOf(result), /HTTP status 404\. Try again later, or set STOOQ_URL/);
+    assert.match(
+      textOf(result),
+      /HTTP status 404\. Try again later, or start this server with STOOQ_URL/,
+    );
     assert.equal(result["isError"], true);
   });
 

@@ -194,7 +194,7 @@ test("it ends with what the person gave up on", { skip }, async () => {
   await terminal.see(/Enter goes on[^]*> /);
   terminal.type("/cancel\r");
   assert.equal(await terminal.ended, 1);
-  assert.match(terminal.screen(), /The call ended with the page not done with\.\n$/);
+  assert.match(terminal.screen(), /You left before the page was done with\.\n$/);
 });
 
 test(
