@@ -153,9 +153,10 @@ export class Person {
   }
 
   #readLine(signal?: AbortSignal): Promise<string> {
+    if (signal?.aborted) return Promise.reject(signal.reason);
     const typed = this.#typed.shift();
     if (typed !== undefined) {
-      this.#say(`> ${typed}`);
+      this.#say(`> ${printable(typed)}`);
       return Promise.resolve(typed);
     }
     return new Promise<string>((resolve, reject) => {
