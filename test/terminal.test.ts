@@ -328,3 +328,22 @@ test("it lets no byte of a hostile question control the terminal", { skip }, asy
   assert.doesNotMatch(bytes, /[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e\u200b]/);
   assert.match(bytes, /link/);
 });
+
+for (const [moment, peer, pattern] of [
+  ["before the probe is answered", "silent", /→ .*server\/discover/],
+  ["while a call runs", "slow", /called \d/],
+] as const) {
+  test(`it ends at Ctrl-C ${moment}, and leaves nothing behind`, { skip }, async () => {
+    const mark = `ctrl-c-${peer}-${process.pid}`;
+    const args = ["--server", `test/peers/${peer}.ts`, "--tool", "any", "-v", "--", mark];
+    const terminal = openTerminal(["client.ts", ...args]);
+    await terminal.see(pattern);
+    terminal.type("\x03");
+    assert.equal(await terminal.ended, 130);
+    assert.match(terminal.screen(), /Interrupted\.\n/);
+    // What opens a connection is not cancelled; a call is, once.
+    const cancels = terminal.screen().match(/→ .*notifications\/cancelled/g)?.length ?? 0;
+    assert.equal(cancels, peer === "slow" ? 1 : 0);
+    assert.notEqual(spawnSync("pgrep", ["-f", mark]).status, 0);
+  });
+}
