@@ -1,7 +1,7 @@
 /**
  * Keeps README and docs true. A code block below `<!-- recorded: name -->` is what the run of
  * that name really printed; one below `<!-- code: file, name -->` is that declaration as it
- * stands in the file. To make all of them anew:
+ * stands in the file, and without a name the whole file. To make all of them anew:
  *
  *     npx tsx test/record.ts
  */
@@ -197,9 +197,11 @@ export const FILES = [
   ...readdirSync(`${ROOT}docs`).map((name) => `docs/${name}`),
 ];
 
-/** A declaration as it stands in a file: a function, constant, type, class or method. */
+/** A declaration (function, constant, type, class, method) as it stands in a file; or all of it. */
 export function declaration(file: string, name: string): string {
-  const lines = readFileSync(`${ROOT}${file}`, "utf8").split("\n");
+  const text = readFileSync(`${ROOT}${file}`, "utf8");
+  if (name === "") return text.trimEnd();
+  const lines = text.split("\n");
   const word = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const start = new RegExp(
     `^\\s*(export )?((async )?function\\*? |const |type |class |async |\\*)?${word}(?![\\w$])(?=.*([{(=<]|$))`,
