@@ -13,6 +13,7 @@ import { ConnectionError } from "./peer.ts";
 
 /** A started server: its two streams, why it has gone once it has, and how to end it. */
 export type Server = {
+  pid?: number | undefined;
   input: Writable;
   output: Readable;
   gone: Promise<string>;
@@ -110,6 +111,7 @@ export function startProcess(
     }
   };
   return {
+    pid: child.pid,
     input: child.stdin,
     output: child.stdout,
     gone,
