@@ -11,9 +11,16 @@
 import { realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import pc from "picocolors";
 import * as z from "zod";
-import { inline, Person, printable, quote, widthOf, type Question } from "./mcp/ask.ts";
+import {
+  inline,
+  loadPaint,
+  Person,
+  printable,
+  quote,
+  widthOf,
+  type Question,
+} from "./mcp/ask.ts";
 import {
   checkContent,
   fillDefaults,
@@ -149,6 +156,7 @@ function attach(server: Server, { onNote = () => {}, onLine }: Options): Link {
   void server.gone.then((cause) => {
     gone.abort(new ConnectionError(cause));
     peer.close(gone.signal.reason);
+    void peer.finish(0); // takes the server's questions off the screen
   });
   void peer.listen();
   return { server, peer, clock: new Clock(), gone: gone.signal };
@@ -162,8 +170,10 @@ async function send(
   options: { timeoutMs?: number; signal?: AbortSignal | undefined; isFirst?: boolean },
 ): Promise<unknown> {
   const { timeoutMs = 60_000, signal, isFirst = false } = options;
-  const reason = `the server did not answer ${method} within ${timeoutMs / 1000} s`;
-  const limit = clock.limit(timeoutMs, new ConnectionError(`${reason} (see --timeout)`));
+  const limit = clock.limit(timeoutMs, () => {
+    const reason = `the server did not answer ${method} within ${timeoutMs / 1000} s`;
+    return new ConnectionError(`${reason} (see --timeout)`);
+  });
   try {
     return await peer.request(method, params, {
       signal: anyOf(signal, limit.signal),
@@ -323,7 +333,7 @@ async function legacy(link: Link, asked: string, options: Options): Promise<Sess
     try {
       const answerer = asIn(version, options.answerer);
       return await clock.pause(() =>
-        answerQuestion({ method, params }, answerer, anyOf(withdrawn, link.gone)),
+        answerQuestion({ method, params }, answerer, withdrawn),
       );
     } catch (error) {
       if (error instanceof RpcError) throw error;
@@ -405,13 +415,13 @@ class Clock {
   }
 
   /** A signal that aborts with the reason once `ms` have counted; `end` lets go of it. */
-  limit(ms: number, reason: Error): { signal: AbortSignal; end: () => void } {
+  limit(ms: number, reason: () => Error): { signal: AbortSignal; end: () => void } {
     const abort = new AbortController();
     const end = this.#now() + ms;
     let timer: NodeJS.Timeout;
     const wait = () => {
       const left = end - this.#now();
-      if (left <= 0) abort.abort(reason);
+      if (left <= 0) abort.abort(reason());
       else timer = setTimeout(wait, Math.max(left, 50));
     };
     wait();
@@ -669,7 +679,8 @@ async function main(argv: string[]): Promise<void> {
   for (const stream of [stdout, stderr]) stream.on("error", () => {}); // as in `… | head`
   const { NO_COLOR, FORCE_COLOR } = process.env;
   const isColored = !NO_COLOR && (FORCE_COLOR ? FORCE_COLOR !== "0" : stderr.isTTY);
-  const { red, cyan, yellow, dim } = pc.createColors(isColored);
+  const paint = await loadPaint(Boolean(isColored));
+  const { red, cyan, yellow, dim } = paint;
   let person: Person | undefined;
   const say = (line: string) => (person ? person.print(line) : stderr.write(`${line}\n`));
 
@@ -693,7 +704,7 @@ async function main(argv: string[]): Promise<void> {
     const over = new AbortController(); // takes open questions off the screen
     let unheard = 0;
     const ask = (question: Question, signal?: AbortSignal) => {
-      person ??= new Person(stdin, stderr, isColored);
+      person ??= new Person(stdin, stderr, paint);
       person.onInterrupt = (wasAsked) => {
         // The cancelled question may still bring a result; it has two seconds.
         process.exitCode = 130;

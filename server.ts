@@ -402,8 +402,11 @@ async function askClient(
   signal: AbortSignal,
 ): ReturnType<Ask> {
   const limit = new AbortController();
-  const late = new ConnectionError("The client did not answer the question in time");
-  const timer = setTimeout(() => limit.abort(late), QUESTION_MS).unref();
+  const cancel = () => limit.abort(signal.reason);
+  const expire = () =>
+    limit.abort(new ConnectionError("The client did not answer the question in time"));
+  const timer = setTimeout(expire, QUESTION_MS).unref();
+  signal.addEventListener("abort", cancel, { once: true });
   // A question by URL has an id in these versions, by which its end can be told.
   const id = params["mode"] === "url" ? { elicitationId: randomUUID() } : {};
   try {
@@ -411,7 +414,7 @@ async function askClient(
       method,
       { ...params, ...id },
       {
-        signal: AbortSignal.any([signal, limit.signal]),
+        signal: limit.signal,
         onAbandon: (requestId) => peer.notify("notifications/cancelled", { requestId }),
       },
     );
@@ -425,6 +428,7 @@ async function askClient(
     throw new ConnectionError(`The client answered ${question} with error ${error.code}`);
   } finally {
     clearTimeout(timer);
+    signal.removeEventListener("abort", cancel);
   }
 }
 

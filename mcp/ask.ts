@@ -10,7 +10,6 @@
  * @see https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
  */
 import * as readline from "node:readline";
-import pc from "picocolors";
 import {
   areNumbered,
   limits,
@@ -33,6 +32,23 @@ export type Asker = { command: string; name?: string | undefined };
 const LEAVE = "/decline refuses, /cancel or Ctrl-D leaves.";
 const MAX_MESSAGE = 10_000;
 
+export type Paint = Record<
+  "bold" | "red" | "cyan" | "yellow" | "dim",
+  (text: string) => string
+>;
+export const PLAIN: Paint = {
+  bold: String,
+  red: String,
+  cyan: String,
+  yellow: String,
+  dim: String,
+};
+
+/** Colours, or none; what makes them is loaded only where they are seen. */
+export async function loadPaint(isColored: boolean): Promise<Paint> {
+  return isColored ? (await import("picocolors")).default.createColors(true) : PLAIN;
+}
+
 /** Thrown by a prompt that was left, to end the whole question. */
 class Left {
   readonly action: "decline" | "cancel";
@@ -49,7 +65,7 @@ export class Person {
 
   readonly #output: NodeJS.WriteStream;
   readonly #lines: readline.Interface;
-  readonly #color: ReturnType<typeof pc.createColors>;
+  readonly #paint: Paint;
   /** Lines typed ahead wait here for the next prompt. */
   readonly #typed: string[] = [];
   #prompt: { line(text: string): void; leave(): void } | undefined;
@@ -59,10 +75,10 @@ export class Person {
   constructor(
     input: NodeJS.ReadableStream,
     output: NodeJS.WriteStream,
-    isColored = false,
+    paint: Paint = PLAIN,
   ) {
     this.#output = output;
-    this.#color = pc.createColors(isColored);
+    this.#paint = paint;
     // One reader for the life of the program: a new one would lose what came in between.
     const terminal = output.isTTY === true;
     forgiveHangup(input);
@@ -269,9 +285,9 @@ export class Person {
     }
     // On a line of its own and not broken, so that it can be copied.
     this.#output.write(`  ${url.href}\n`);
-    this.#say(`Host: ${url.host}`, this.#color.bold);
+    this.#say(`Host: ${url.host}`, this.#paint.bold);
     for (const warning of warnings(url)) {
-      this.#say(`Beware: ${warning}`, this.#color.yellow);
+      this.#say(`Beware: ${warning}`, this.#paint.yellow);
     }
     this.#say("It is not opened for you: copy it into your browser, if you trust it.");
     const { action } = await this.#agree(signal);
@@ -287,7 +303,7 @@ export class Person {
   /** Only what the person started stands at the margin; the name is the server's word. */
   #introduce({ message }: Question, { command, name }: Asker): void {
     this.#say("");
-    this.#say(`${shorten(inline(command), 120)} asks:`, this.#color.bold);
+    this.#say(`${shorten(inline(command), 120)} asks:`, this.#paint.bold);
     if (name !== undefined) this.#quote([`${shorten(inline(name), 60)}:`]);
     this.#quote(printable(shorten(message, MAX_MESSAGE)).split("\n"));
   }
@@ -299,7 +315,7 @@ export class Person {
 
   /** The server's words. */
   #quote(lines: string[]): void {
-    const quoted = quote(lines, this.#width, this.#color.cyan);
+    const quoted = quote(lines, this.#width, this.#paint.cyan);
     this.#output.write(`${quoted}\n`);
   }
 }

@@ -121,6 +121,11 @@ export class Peer {
   #write(line: string): void {
     if (!this.#output.writable) return;
     this.onLine?.("sent", line);
+    if (this.#output.writableCorked === 0) {
+      // What is written in one turn leaves in one piece.
+      this.#output.cork();
+      process.nextTick(() => this.#output.uncork());
+    }
     this.#output.write(line + "\n");
     // Not by waiting until it reads: if both sides did so, both could wait for ever.
     if (this.#output.writableLength > MAX_UNREAD_BYTES) {
