@@ -1,1 +1,0 @@
-import { spawn } from "node:child_process"; if (process.argv[2]) console.log("x"); else spawn(process.execPath, [...process.execArgv, process.argv[1], "x"], { stdio: "inherit" });
