@@ -136,25 +136,24 @@ export class Peer {
   // --- Receiving -----------------------------------------------------------------------
 
   /** Reads messages until the input ends, whether in peace or in an error. */
-  async listen(): Promise<void> {
+  listen(): Promise<void> {
     const lines = new Lines();
-    try {
-      for await (const chunk of this.#input) {
-        for (const line of lines.split(chunk as Buffer)) {
-          if (line) this.#receiveSafely(line);
-          else this.#malformed(PARSE_ERROR, `a line is over ${MAX_LINE_BYTES} bytes`);
-        }
+    this.#input.on("data", (chunk: Buffer) => {
+      for (const line of lines.split(chunk)) {
+        if (line) this.#receiveSafely(line);
+        else this.#malformed(PARSE_ERROR, `a line is over ${MAX_LINE_BYTES} bytes`);
       }
-      if (lines.rest > 0) {
-        this.onNote(`the input ended within a line (${lines.rest} bytes)`);
-      }
-    } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
-      // We closed it ourselves, since the output had lost its reader.
-      if (code !== "ERR_STREAM_PREMATURE_CLOSE") {
-        this.onNote(`the input broke: ${message}`);
-      }
-    }
+    });
+    this.#input.on("error", ({ message }) => this.onNote(`the input broke: ${message}`));
+    return new Promise((resolve) => {
+      const end = () => {
+        const { rest } = lines;
+        if (rest > 0) this.onNote(`the input ended within a line (${rest} bytes)`);
+        resolve();
+      };
+      // A stream that is destroyed closes without an end.
+      this.#input.once("end", end).once("close", resolve);
+    });
   }
 
   /** One message that we fail at must not end the reading of all others. */

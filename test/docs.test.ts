@@ -76,3 +76,27 @@ test("every rule names a function and a test that exist", () => {
     );
   }
 });
+
+test("every other code block is a command, a message, data or a drawing", () => {
+  for (const { file, text } of pages) {
+    const free = text.replaceAll(
+      /<!-- (?:recorded|code): .+? -->\n+```\w*\n[^]*?\n```/g,
+      "",
+    );
+    for (const [, language = "", content = ""] of free.matchAll(
+      /^```(\w*)\n([^]*?)\n```$/gm,
+    )) {
+      assert.ok(
+        ["sh", "json", "http", "text", "mermaid"].includes(language),
+        `${file}: ${content}`,
+      );
+      if (language === "json") assert.doesNotThrow(() => JSON.parse(content), file);
+      if (language !== "sh") continue;
+      // A command of ours names a script that exists.
+      for (const [, script] of content.matchAll(/npm (?:run )?(test|soak|interop)\b/g)) {
+        const { scripts } = JSON.parse(readFileSync("package.json", "utf8"));
+        assert.ok(script !== undefined && script in scripts, `${file}: ${script}`);
+      }
+    }
+  }
+});
