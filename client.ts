@@ -543,7 +543,9 @@ function readSettings(argv: string[]): Settings | undefined {
   const [{ path, message } = { path: [], message: "" }] = error.issues;
   const [name, index] = path as [keyof typeof values, number?];
   const value = values[name];
-  const came = Array.isArray(value) && index !== undefined ? value[index] : value;
+  const item = Array.isArray(value) && index !== undefined ? value[index] : value;
+  // Of what may be secret only the name is shown.
+  const came = ["answer", "env"].includes(name) ? String(item).split("=")[0] : item;
   throw bad(
     `--${name} ${message}${came === undefined ? "" : `, not ${JSON.stringify(came)}`}`,
   );
@@ -579,11 +581,9 @@ function answererFor(
         const [, text] = (at >= 0 && answers.splice(at, 1)[0]) || [];
         if (text === undefined) continue;
         const parsed = parseText(field, text);
-        if ("value" in parsed) given[field.name] = parsed.value;
-        else
-          throw failing(
-            `--answer ${field.name} ${parsed.reason}, not ${JSON.stringify(text)}`,
-          );
+        // An answer shows in no error, in case it is not for all eyes.
+        if ("reason" in parsed) throw failing(`--answer ${field.name} ${parsed.reason}`);
+        given[field.name] = parsed.value;
       }
       // Defaults complete an answer. They are one by themselves only if that was said.
       const isAnswered = fields.length > 0 && (defaults || Object.keys(given).length > 0);
