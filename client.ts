@@ -292,8 +292,9 @@ function modern(
         async (retry) => {
           const limits = { ...(timeoutMs && { timeoutMs }), signal };
           const result = await send(link, method, { ...params, ...retry, _meta }, limits);
+          if (MAY_ASK.includes(method)) return result;
           const { resultType } = parseResult(Result, result, method);
-          if (resultType !== "input_required" || MAY_ASK.includes(method)) return result;
+          if (resultType !== "input_required") return result;
           throw new ConnectionError(`the server may not ask for input during ${method}`);
         },
         // There is no answer that says no such question: what is wrong with it ends the call.
@@ -694,25 +695,28 @@ async function main(argv: string[]): Promise<void> {
 
   let settings: Settings | undefined;
   let session: Session | undefined;
-  let isAnswered = true;
+  let answerer: Answerer | undefined;
   try {
     settings = readSettings(argv);
     if (!settings) return void stdout.write(HELP);
     const { server, serverArgs, env, args } = settings;
     const { tool, ticker, verbose, protocol, timeout } = settings;
 
+    const command = [server, ...serverArgs].join(" ");
     const over = new AbortController(); // takes open questions off the screen
     let unheard = 0;
     const ask = (question: Question, signal?: AbortSignal) => {
-      person ??= new Person(stdin, stderr, paint);
-      person.onInterrupt = (wasAsked) => {
-        // The cancelled question may still bring a result; it has two seconds.
-        process.exitCode = 130;
-        setTimeout(interrupt, wasAsked ? 2000 : 0, 130).unref();
-      };
-      if (person.hasLeft && ++unheard > MAX_ROUNDS)
+      if (!person) {
+        person = new Person(stdin, stderr, paint);
+        person.onInterrupt = (wasAsked) => {
+          // The cancelled question may still bring a result; it has two seconds.
+          process.exitCode = 130;
+          setTimeout(interrupt, wasAsked ? 2000 : 0, 130).unref();
+        };
+      }
+      if (person.hasLeft && ++unheard > MAX_ROUNDS) {
         end(new Failure(1, "The server asks on."));
-      const command = [server, ...serverArgs].join(" ");
+      }
       return person.ask(
         question,
         { command, name: session?.name },
@@ -720,8 +724,7 @@ async function main(argv: string[]): Promise<void> {
       );
     };
     const isTerminal = stdin.isTTY && stderr.isTTY;
-    const answerer = answererFor(settings, isTerminal ? ask : undefined, end);
-    isAnswered = answerer !== undefined;
+    answerer = answererFor(settings, isTerminal ? ask : undefined, end);
 
     const onNote = (text: string) => {
       if (!verbose) return;
@@ -757,8 +760,9 @@ async function main(argv: string[]): Promise<void> {
     stdout.write(`${show(result, settings)}\n`);
     // The server may have gone on with a default instead, so it is no small thing.
     const [unused] = settings.answer;
-    if (unused)
+    if (unused) {
       throw new Failure(2, `--answer ${unused[0]}: no question had such a field`);
+    }
   } catch (error) {
     say(red(explain(error, stderr.columns ?? Infinity)));
     if (session && settings && !person && exitCodeOf(error) === 1) {
@@ -771,7 +775,7 @@ async function main(argv: string[]): Promise<void> {
     const mayHaveAsked =
       error instanceof ToolFailure ||
       (error instanceof RpcError && error.code === MISSING_CAPABILITY);
-    if (mayHaveAsked && !isAnswered) say(NOBODY_ASKED);
+    if (mayHaveAsked && !answerer) say(NOBODY_ASKED);
     process.exitCode ??= exitCodeOf(error);
   } finally {
     person?.close();

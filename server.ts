@@ -19,6 +19,7 @@ import { formRequest, readAnswer } from "./mcp/form.ts";
 import {
   ConnectionError,
   INVALID_PARAMS,
+  isObject,
   METHOD_NOT_FOUND,
   Peer,
   RpcError,
@@ -340,7 +341,7 @@ function missing(question: InputRequest, client: ClientCapabilities): object | u
 /** The `_meta` of params or of a result. */
 function meta(of: object): Params {
   const { _meta } = of as Params;
-  return typeof _meta === "object" && _meta !== null ? (_meta as Params) : {};
+  return isObject(_meta) ? _meta : {};
 }
 
 // --- Legacy: 2024-11-05 to 2025-11-25, by handshake --------------------------------------
@@ -442,7 +443,8 @@ function door(tools: Tools, peer: Peer): Handler {
   const session: { client?: InitializeParams } = {};
   const serveLegacy = legacy(serveModern, peer, session);
   return (method, params, signal) => {
-    const hasEnvelope = ENVELOPE_KEYS.some((key) => Object.hasOwn(meta(params), key));
+    const _meta = meta(params);
+    const hasEnvelope = ENVELOPE_KEYS.some((key) => Object.hasOwn(_meta, key));
     const isLegacy =
       !hasEnvelope && (session.client || method === "initialize" || method === "ping");
     return (isLegacy ? serveLegacy : serveModern)(method, params, signal);

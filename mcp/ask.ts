@@ -305,7 +305,7 @@ export class Person {
     this.#say("");
     this.#say(`${shorten(inline(command), 120)} asks:`, this.#paint.bold);
     if (name !== undefined) this.#quote([`${shorten(inline(name), 60)}:`]);
-    this.#quote(printable(shorten(message, MAX_MESSAGE)).split("\n"));
+    this.#quote([shorten(message, MAX_MESSAGE)]);
   }
 
   /** The client's own words. */
@@ -392,7 +392,7 @@ function listChoices({ choices }: Field & { kind: "choice" | "choices" }, width:
     const label = title === value ? inline(value) : `${inline(title)} (${inline(value)})`;
     return isNumbered ? `${index + 1}) ${label}` : `- ${label}`;
   });
-  const widest = Math.max(...labels.map(widthOf)) + 2;
+  const widest = labels.reduce((most, label) => Math.max(most, widthOf(label)), 0) + 2;
   const columns = labels.length <= 10 ? 1 : Math.max(Math.floor(width / widest), 1);
   const rows = Math.ceil(labels.length / columns);
   return labels.slice(0, rows).map((_, row) =>

@@ -158,10 +158,9 @@ function readChoices(
       value: choice.const,
       title: choice.title ?? choice.const,
     })) ?? values?.map((value, index) => ({ value, title: titles[index] ?? value }));
-  // One that is listed twice is one.
-  return choices?.filter(
-    ({ value }, at) => choices.findIndex((c) => c.value === value) === at,
-  );
+  // One that is listed twice is one: the first.
+  const seen = new Set<string>();
+  return choices?.filter(({ value }) => !seen.has(value) && seen.add(value));
 }
 
 function unusable(name: string, reason: string): RpcError {

@@ -215,10 +215,9 @@ export class Peer {
     // 1 and "1" are two ids, and ours are numbers.
     const waiting = isId(id) ? this.#waiting.get(id) : undefined;
     if (!waiting) {
-      const said = isObject(error) ? `: ${error["message"]}` : "";
-      this.onNote(
-        `ignored a response to no open request (id ${JSON.stringify(id)})${said}`,
-      );
+      // Only what is known to be harmless is shown of it.
+      const shown = isId(id) ? ` (id ${JSON.stringify(id)})` : "";
+      this.onNote(`ignored a response to no open request${shown}`);
     } else if (jsonrpc === "2.0" && isObject(result) && error === undefined) {
       waiting.resolve(result);
     } else if (isObject(error) && isError(error)) {
@@ -336,7 +335,8 @@ class Lines {
   }
 }
 
-function isObject(value: unknown): value is Params {
+/** A JSON object: no array, not null. */
+export function isObject(value: unknown): value is Params {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

@@ -64,8 +64,9 @@ export async function untilComplete(
         const again = page !== undefined && question.params["url"] === page.params["url"];
         const answer = await ask(question, again);
         isWaiting ||= again;
-        if (question.params["mode"] === "url" && answer["action"] === "accept")
+        if (question.params["mode"] === "url" && answer["action"] === "accept") {
           page = question;
+        }
         answers.push([key, answer]);
       }
       // Every answer goes under the key of its question, whatever the key is.

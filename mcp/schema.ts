@@ -8,7 +8,7 @@
  * @see https://modelcontextprotocol.io/specification/2026-07-28/schema
  */
 import * as z from "zod";
-import { ConnectionError, INVALID_PARAMS, RpcError } from "./peer.ts";
+import { ConnectionError, INVALID_PARAMS, isObject, RpcError } from "./peer.ts";
 
 // --- Versions and codes ------------------------------------------------------------------
 
@@ -77,14 +77,11 @@ export type InputRequest = z.infer<typeof InputRequest>;
 /** The result that answers a question, under whatever key the question had. */
 export type InputResponse = Record<string, unknown>;
 
-const isMap = (value: unknown) =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 export const InputRequired = z.looseObject({
   resultType: z.literal("input_required"),
   // As it came, whatever its keys are: z.record would lose the key __proto__.
   inputRequests: z
-    .custom<Record<string, InputRequest>>(isMap, "must be an object")
+    .custom<Record<string, InputRequest>>(isObject, "must be an object")
     .optional(),
   requestState: z.string().optional(),
 });
