@@ -1,282 +1,311 @@
 /**
- * Ours against the official SDKs, taken in turn on the same machine: `npm run bench`. Prints one
- * table; every figure is a median of this run. Not a test: a machine that is busy shows it.
+ * Our pair against the pairs on the official SDKs:
+ * `npm run bench [-- [--runs <n>] [start-up memory calls questions bytes leak]]`. All take
+ * turns on the same machine, each run in new processes; a figure is the median of its runs.
+ * Prints one table of what was measured, beside what we want it to be.
+ *
+ * The programs run in a copy with one `node_modules`, so that no pair loads zod twice. Linux
+ * only: peak memory is read from /proc.
  */
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
-import { Client as ClientV2 } from "@modelcontextprotocol/client";
-import { StdioClientTransport as StdioV2 } from "@modelcontextprotocol/client/stdio";
-import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
-import { StdioClientTransport as StdioV1 } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
-import { connect } from "../../../client.ts";
-import { startProcess } from "../../../mcp/process.ts";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { startStooq } from "../../stooq.ts";
 
-const RUNS = 11;
-const CALLS = 10_000;
-const QUESTIONS = 2000;
-const BIG = 2 ** 24;
-const root = fileURLToPath(new URL("../../..", import.meta.url));
-const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const tsx = ["--import", import.meta.resolve("tsx")];
-const median = (values: number[]) =>
-  values.toSorted((a, b) => a - b)[values.length >> 1] ?? NaN;
-const rows: string[] = [];
-
-/** A figure, and what we want to reach with it, if anything. */
-function row(figure: string, value: number, reach?: number, isLeast = false): void {
-  const holds =
-    reach === undefined ? "" : (isLeast ? value >= reach : value <= reach) ? "yes" : "no";
-  const want = reach === undefined ? "" : `${isLeast ? "≥" : "≤"} ${reach} ×`;
-  rows.push(`| ${figure} | ${value.toFixed(2)} × | ${want} | ${holds} |`);
-  console.error(rows.at(-1));
-}
-
-// --- Start-up ----------------------------------------------------------------------------
-
-const folder = mkdtempSync(join(tmpdir(), "bench-"));
-const stooq = await startStooq();
-const quote = (folder: string) => [
-  join(root, folder, "client.ts"),
-  "--server",
-  join(root, folder, "server.ts"),
-  "--ticker",
-  "NVDA",
-  "--env",
-  `STOOQ_URL=${stooq.url}`,
-];
-const PAIRS = {
-  ours: quote(""),
-  v2: quote("test/interop/sdk"),
-  floor: [here("floor.ts")],
-};
-const LAUNCHERS = {
-  "npx tsx": ["npx", "tsx"],
-  "node --import tsx": [process.execPath, ...tsx],
-};
-
-/** Milliseconds to the first output. */
-function timeToOutput([command = "", ...args]: string[]): Promise<number> {
-  return new Promise((resolve) => {
-    const begin = performance.now();
-    let time = NaN;
-    const child = spawn(command, args, {
-      cwd: root,
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    child.stdout.once("data", () => (time = performance.now() - begin));
-    child.on("close", () => resolve(time));
-  });
-}
-
-for (const [launcher, command] of Object.entries(LAUNCHERS)) {
-  const times: Record<string, number[]> = { ours: [], v2: [], floor: [] };
-  for (let run = 0; run < RUNS; run++) {
-    for (const [name, args] of Object.entries(PAIRS)) {
-      times[name]?.push(await timeToOutput([...command, ...args]));
-    }
-  }
-  const [ours = NaN, v2 = NaN, floor = NaN] = Object.values(times).map(median);
-  console.error(launcher, "ms:", { ours, v2, floor });
-  row(
-    `start-up to the quote, \`${launcher}\`, against SDK v2 (\`auto\`)`,
-    ours / v2,
-    0.75,
-  );
-  row(
-    "the same against two bare starts",
-    ours / floor,
-    launcher === "npx tsx" ? 1.35 : 1.7,
-  );
-}
-
-async function peak(args: string[]): Promise<number> {
-  const file = join(folder, "rss");
-  rmSync(file, { force: true });
-  const preload = `${pathToFileURL(here("rss.mjs")).href}?file=${file}`;
-  await timeToOutput([process.execPath, ...tsx, "--import", preload, ...args]);
-  const [one = NaN, other = NaN] = readFileSync(file, "utf8")
-    .trimEnd()
-    .split("\n")
-    .map(Number);
-  return one + other;
-}
-const peaks: Record<"ours" | "v2", number[]> = { ours: [], v2: [] };
-for (let run = 0; run < RUNS; run++) {
-  for (const name of ["ours", "v2"] as const) peaks[name].push(await peak(PAIRS[name]));
-}
-row(
-  "peak memory of that run, against SDK v2",
-  median(peaks.ours) / median(peaks.v2),
-  0.8,
-);
-
-// --- Calls -------------------------------------------------------------------------------
-
-type Caller = {
-  call(name: string, text?: string): Promise<unknown>;
-  close(): Promise<void>;
-};
-
-const accept = () => ({ action: "accept" as const, content: { n: 5 } });
-const info = { name: "bench", version: "1.0.0" };
-const capabilities = { elicitation: { form: {} } };
-const server = (script: string) => ({
-  command: process.execPath,
-  args: [...tsx, here(script)],
-  maxBufferSize: 2 * BIG,
+const { values, positionals } = parseArgs({
+  options: { runs: { type: "string", default: "11" } },
+  allowPositionals: true,
 });
-const params = (name: string, text = "x") => ({ name, arguments: { text } });
+const RUNS = Number(values.runs);
+const wants = (part: string) => positionals.length === 0 || positionals.includes(part);
+const MODERN = "2026-07-28";
+const LEGACY = "2025-11-25";
 
-async function openOurs(era: string): Promise<Caller> {
-  const { command, args } = server("ours.ts");
-  const session = await connect(() => startProcess(command, args, {}, () => {}), {
-    protocol: era,
-    answerer: { form: async () => accept() },
-  });
-  return {
-    call: (name, text) => session.request("tools/call", params(name, text)),
-    close: session.close,
-  };
-}
+// --- The copy ----------------------------------------------------------------------------
 
-async function openV2(era: string): Promise<Caller> {
-  const mode = era === "2026-07-28" ? { pin: era } : ("legacy" as const);
-  const client = new ClientV2(info, { capabilities, versionNegotiation: { mode } });
-  client.setRequestHandler("elicitation/create", accept);
-  await client.connect(new StdioV2(server("v2.ts")));
-  return {
-    call: (name, text) => client.callTool(params(name, text)),
-    close: () => client.close(),
-  };
-}
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+const interop = fileURLToPath(new URL("..", import.meta.url));
+const copy = mkdtempSync(join(tmpdir(), "bench-"));
+process.on("exit", () => rmSync(copy, { recursive: true, force: true }));
+for (const name of ["SIGINT", "SIGTERM"] as const)
+  process.once(name, () => process.exit(1));
 
-async function openV1(): Promise<Caller> {
-  const client = new ClientV1(info, { capabilities });
-  client.setRequestHandler(ElicitRequestSchema, accept);
-  await client.connect(new StdioV1(server("v1.ts")));
-  return {
-    call: (name, text) => client.callTool(params(name, text)),
-    close: () => client.close(),
-  };
-}
+for (const path of ["client.ts", "server.ts", "price.ts", "mcp", "tsconfig.json"])
+  cpSync(join(root, path), join(copy, path), { recursive: true });
+for (const path of ["sdk", "bench"])
+  cpSync(join(interop, path), join(copy, "test/interop", path), { recursive: true });
+writeFileSync(join(copy, "package.json"), '{ "type": "module" }');
+mkdirSync(join(copy, "node_modules/.bin"), { recursive: true });
+for (const [from, name] of [
+  [root, "csv-parse"],
+  [root, "picocolors"],
+  [interop, "zod"],
+  [interop, "tsx"],
+  [interop, "@modelcontextprotocol"],
+  [interop, ".bin/tsx"],
+] as const)
+  symlinkSync(join(from, "node_modules", name), join(copy, "node_modules", name));
 
-/** Calls per second, so many at a time. */
-async function rate(
-  { call }: Caller,
-  name: string,
-  count: number,
-  atOnce: number,
-): Promise<number> {
-  let left = count;
+// --- Runs --------------------------------------------------------------------------------
+
+const stooq = await startStooq();
+
+/** Runs a program in the copy to its end; returns its output, and when its first came. */
+async function run(command: string, args: string[]) {
   const begin = performance.now();
-  const worker = async () => {
-    while (left-- > 0) await call(name);
-  };
-  await Promise.all(Array.from({ length: atOnce }, worker));
-  return (count / (performance.now() - begin)) * 1000;
+  const child = spawn(command, args, {
+    cwd: copy,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let stdout = "";
+  let ms = NaN;
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    if (stdout === "") ms = performance.now() - begin;
+    stdout += text;
+  });
+  const code = await new Promise((resolve) => child.on("close", resolve));
+  if (code !== 0) throw new Error(`${command} ${args.join(" ")}: exit code ${code}`);
+  return { stdout, ms };
 }
 
-for (const era of ["2026-07-28", "2025-11-25"]) {
-  const others: Record<string, () => Promise<Caller>> = {
-    "SDK v2": () => openV2(era),
-    ...(era === "2025-11-25" && { "SDK v1": openV1 }),
-  };
-  for (const [name, count, reach] of [
-    ["echo", CALLS, 2.5],
-    ["ask", QUESTIONS, 5],
-  ] as const) {
-    for (const atOnce of [1, 64]) {
-      for (const [whose, open] of Object.entries(others)) {
-        const callers = [await openOurs(era), await open()];
-        const rates: number[][] = [[], []];
-        for (const caller of callers) await rate(caller, name, 500, atOnce); // warm
-        for (let run = 0; run < 3; run++) {
-          for (const [at, caller] of callers.entries()) {
-            rates[at]?.push(await rate(caller, name, count, atOnce));
-          }
-        }
-        for (const caller of callers) await caller.close();
-        const [ours = NaN, theirs = NaN] = rates.map(median);
-        console.error("per second:", { ours, theirs });
-        const what = name === "echo" ? "calls" : "calls with a question";
-        row(
-          `${what} per second, ${era}, ${atOnce} at once, against ${whose}`,
-          ours / theirs,
-          whose === "SDK v2" ? reach : undefined,
-          true,
-        );
-      }
-    }
+type Runner = () => Promise<Record<string, number>>;
+type Figures = Record<string, number>;
+
+/** All runners in turn, `RUNS` times and once before that to warm caches; their medians. */
+async function inTurn(what: string, runners: Record<string, Runner>) {
+  const all: Record<string, number[]> = {};
+  for (let round = 0; round <= RUNS; round++) {
+    process.stderr.write(`\r${what}: run ${round} of ${RUNS} `);
+    for (const [name, runner] of Object.entries(runners))
+      for (const [key, value] of Object.entries(await runner()))
+        if (round > 0) (all[`${name} ${key}`] ??= []).push(value);
   }
+  process.stderr.write("\n");
+  const medians: Figures = {};
+  for (const [name, values] of Object.entries(all)) medians[name] = median(values);
+  return medians;
 }
 
-// --- Bytes and memory --------------------------------------------------------------------
-
-async function time({ call }: Caller, bytes: number): Promise<number> {
-  const text = "x".repeat(bytes);
-  const times: number[] = [];
-  for (let run = 0; run < RUNS; run++) {
-    const begin = performance.now();
-    await call("echo", text);
-    times.push(performance.now() - begin);
-  }
-  return median(times);
+function median(values: number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? NaN;
 }
-const ours = await openOurs("2026-07-28");
-const v2 = await openV2("2026-07-28");
-await time(ours, 2 ** 20);
-await time(v2, 2 ** 20);
-const big = await time(ours, BIG);
-row("16 MiB there and back, against 1 MiB", big / (await time(ours, 2 ** 20)), 20);
-const theirs = await time(v2, BIG).catch(() => NaN);
-if (Number.isNaN(theirs))
-  console.error(
-    "SDK v2 took no message of 16 MiB: its limit is 10 MiB unless raised at both ends",
-  );
-else row("16 MiB there and back, against SDK v2", big / theirs, 0.6);
-await v2.close();
-await ours.close();
 
-const resident = (pid: number) =>
-  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
-let pid = 0;
-const { command, args } = server("ours.ts");
-const session = await connect(
-  () => {
-    const started = startProcess(command, args, {}, () => {});
-    pid = started.pid ?? 0;
-    return started;
-  },
-  { protocol: "2026-07-28" },
-);
-const caller: Caller = {
-  call: (name) => session.request("tools/call", params(name)),
-  close: session.close,
+const OURS = ["client.ts", "--server", "server.ts"];
+const V2 = ["client.ts", "--server", "server.ts"].map(inSdk);
+const V1 = ["v1-client.ts", "--server", "v1-server.ts"].map(inSdk);
+
+const JOB = ["--ticker", "NVDA", "--env", `STOOQ_URL=${stooq.url}`];
+
+function inSdk(word: string): string {
+  return word.endsWith(".ts") ? `test/interop/sdk/${word}` : word;
+}
+
+const quote = (launcher: string[], program: string[]): Runner => {
+  const [command = "", ...args] = [...launcher, ...program, ...JOB];
+  return async () => {
+    const { stdout, ms } = await run(command, args);
+    if (stdout !== "NVDA 188.5\n") throw new Error(`not a quote: ${stdout}`);
+    return { ms };
+  };
 };
-await rate(caller, "echo", 10_000, 64);
-const early = resident(pid);
-await rate(caller, "echo", 90_000, 64);
-row(
-  "memory of the server after 100,000 calls, against 10,000",
-  resident(pid) / early,
-  1.1,
-);
-await caller.close();
-await stooq.close();
-rmSync(folder, { recursive: true });
 
-const version = (name: string) =>
-  JSON.parse(readFileSync(here(`../node_modules/${name}/package.json`), "utf8")).version;
-console.log(
-  `| figure | ours | reach | holds |\n| --- | --- | --- | --- |\n${rows.join("\n")}\n`,
-);
-console.log(
-  `${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model}; ` +
-    `SDK v2 ${version("@modelcontextprotocol/client")}, SDK v1 ${version("@modelcontextprotocol/sdk")}, ` +
-    `tsx ${version("tsx")}, zod ${version("zod")}`,
-);
+const floor =
+  ([command = "", ...args]: string[]): Runner =>
+  async () => ({
+    ms: (await run(command, [...args, "test/interop/bench/floor.ts"])).ms,
+  });
+
+const startUps = (launcher: string[]): Record<string, Runner> => ({
+  ours: quote(launcher, OURS),
+  v2: quote(launcher, [...V2, "--protocol", LEGACY]), // what the SDK does unless told
+  "v2 auto": quote(launcher, V2),
+  v1: quote(launcher, V1),
+  floor: floor(launcher),
+});
+
+const NODE = [process.execPath, "--import", "tsx"];
+const NPX = ["npx", "tsx"];
+
+const peak = (program: string[]): Runner => {
+  const start = quote([...NODE, "--import", "./test/interop/bench/peak.mjs"], program);
+  return async () => {
+    await start();
+    const folder = join(copy, "test/interop/bench");
+    const files = readdirSync(folder).filter((name) => name.endsWith(".kib"));
+    if (files.length !== 2) throw new Error(`${files.length} peaks instead of 2`);
+    const peaks = files.map((name) => Number(readFileSync(join(folder, name), "utf8")));
+    for (const name of files) rmSync(join(folder, name));
+    return { mib: peaks.reduce((sum, kib) => sum + kib, 0) / 1024 };
+  };
+};
+
+const session = (pair: string, protocol: string, task: string): Runner => {
+  const [command = "", ...loader] = NODE;
+  const script = "test/interop/bench/session.ts";
+  const args = [...loader, "--expose-gc", script, pair, protocol, task];
+  return async () => JSON.parse((await run(command, args)).stdout) as Figures;
+};
+
+const pairs = (task: string): Record<string, Runner> => ({
+  "ours modern": session("ours", MODERN, task),
+  "v2 modern": session("v2", MODERN, task),
+  "ours legacy": session("ours", LEGACY, task),
+  "v2 legacy": session("v2", LEGACY, task),
+  "v1 legacy": session("v1", LEGACY, task),
+});
+
+// --- The table ---------------------------------------------------------------------------
+
+type Row = (string | number | undefined)[];
+const rows: Row[] = [];
+
+/** One line: what, ours, that of version 2, of version 1, of the floor, ratio, target. */
+function row(
+  what: string,
+  unit: string,
+  ours: number,
+  others: { v2?: number; v1?: number; other?: number },
+  ratio: number,
+  target?: ["≤" | "≥", number],
+) {
+  const show = (value?: number) => (value === undefined ? "" : `${round(value)} ${unit}`);
+  const isMet = target && (target[0] === "≤" ? ratio <= target[1] : ratio >= target[1]);
+  const verdict = target ? `${target.join(" ")}${isMet ? "" : " **missed**"}` : "";
+  const { v2, v1, other } = others;
+  rows.push([
+    what,
+    show(ours),
+    show(v2),
+    show(v1),
+    show(other),
+    ratio.toFixed(2),
+    verdict,
+  ]);
+}
+
+function round(value: number): string {
+  return value >= 1000
+    ? Math.round(value).toLocaleString("en")
+    : value.toPrecision(3).replace(/\.0+$/, "");
+}
+
+const get = (figures: Figures, key: string): number => {
+  const value = figures[key];
+  if (value === undefined) throw new Error(`no figure ${key}`);
+  return value;
+};
+
+if (wants("start-up"))
+  for (const [name, launcher, most] of [
+    ["npx tsx", NPX, 1.35],
+    ["node --import tsx", NODE, 1.7],
+  ] as const) {
+    const of = await inTurn(`start-up, ${name}`, startUps([...launcher]));
+    const ours = get(of, "ours ms");
+    const v2 = get(of, "v2 ms");
+    const bare = get(of, "floor ms");
+    const what = `Start-up to the quote, \`${name}\``;
+    row(what, "ms", ours, { v2, v1: get(of, "v1 ms") }, ours / v2, ["≤", 0.75]);
+    row(`… against two bare starts`, "ms", ours, { other: bare }, ours / bare, [
+      "≤",
+      most,
+    ]);
+    const auto = get(of, "v2 auto ms");
+    row(
+      `… against SDK v2 in both eras, as ours is`,
+      "ms",
+      ours,
+      { v2: auto },
+      ours / auto,
+    );
+  }
+
+if (wants("memory")) {
+  const of = await inTurn("peak memory", {
+    ours: peak(OURS),
+    v2: peak([...V2, "--protocol", LEGACY]),
+    v1: peak(V1),
+  });
+  const [ours, v2] = [get(of, "ours mib"), get(of, "v2 mib")];
+  const what = "Peak memory of both processes";
+  row(what, "MiB", ours, { v2, v1: get(of, "v1 mib") }, ours / v2, ["≤", 0.8]);
+}
+
+for (const [task, what, least] of [
+  ["calls", "Calls", 2.5],
+  ["questions", "Calls with a question", 5],
+] as const) {
+  if (!wants(task)) continue;
+  const of = await inTurn(task, pairs(task));
+  for (const era of ["modern", "legacy"])
+    for (const [key, inFlight] of [
+      ["one", 1],
+      ["many", 64],
+    ] as const) {
+      const ours = get(of, `ours ${era} ${key}`);
+      const v2 = get(of, `v2 ${era} ${key}`);
+      const v1 = of[`v1 ${era} ${key}`];
+      const name = `${what}, ${era}, ${inFlight} in flight`;
+      const others = { v2, ...(v1 !== undefined && { v1 }) };
+      row(name, "/s", ours, others, ours / v2, ["≥", least]);
+    }
+}
+
+if (wants("bytes")) {
+  const of = await inTurn("large messages", {
+    ours: session("ours", MODERN, "large"),
+    v2: session("v2", MODERN, "large"),
+  });
+  for (const [way, to] of [
+    ["up", "the server"],
+    ["down", "the client"],
+  ] as const) {
+    const [ours, v2] = [get(of, `ours ${way}16`), get(of, `v2 ${way}16`)];
+    const [small, smallV2] = [get(of, `ours ${way}1`), get(of, `v2 ${way}1`)];
+    row(`1 MiB to ${to}`, "ms", small, { v2: smallV2 }, small / smallV2);
+    row(`16 MiB to ${to}`, "ms", ours, { v2 }, ours / v2, ["≤", 0.6]);
+    row(`… against 1 MiB`, "ms", ours, { other: small }, ours / small, ["≤", 20]);
+  }
+}
+
+if (wants("leak")) {
+  const of = await inTurn("memory of the server", {
+    ours: session("ours", MODERN, "memory"),
+  });
+  for (const [key, what] of [
+    ["heap", "Heap of the server"],
+    ["rss", "Memory of the server"],
+  ] as const) {
+    const [many, few] = [get(of, `ours ${key}100`), get(of, `ours ${key}10`)];
+    const MIB = 1024 * 1024;
+    const name = `${what} after 100,000 calls against 10,000`;
+    row(name, "MiB", many / MIB, { other: few / MIB }, many / few, ["≤", 1.1]);
+  }
+}
+await stooq.close();
+
+const versionOf = (name: string) =>
+  JSON.parse(readFileSync(join(interop, "node_modules", name, "package.json"), "utf8"))
+    .version;
+const [cpu] = cpus();
+const HEAD = ["", "ours", "SDK v2", "SDK v1", "compared with", "ratio", "target"];
+const table = [HEAD, HEAD.map((_, column) => (column ? "--:" : "---")), ...rows];
+console.log(`
+${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${cpus().length} × ${cpu?.model.trim()},
+SDK v2 ${versionOf("@modelcontextprotocol/client")}, SDK v1 ${versionOf("@modelcontextprotocol/sdk")}, zod ${versionOf("zod")}, tsx ${versionOf("tsx")}; medians of ${RUNS} runs in turn.
+The ratio is ours to SDK v2, or to what the column before it says.
+
+${table.map((cells) => `| ${cells.join(" | ")} |`).join("\n")}`);

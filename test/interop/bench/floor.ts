@@ -1,7 +1,9 @@
-/** The least that two programs cost: this one starts itself once more, which says hello. */
+/** What no pair can be faster than: a program that starts itself once more, which then prints. */
 import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
 
-const [script = "", isChild] = process.argv.slice(1);
-if (isChild) console.log("hello");
-else
-  spawn(process.execPath, [...process.execArgv, script, "child"], { stdio: "inherit" });
+if (process.argv[2] === "inner") console.log("started");
+else {
+  const self = fileURLToPath(import.meta.url);
+  spawn(process.execPath, [...process.execArgv, self, "inner"], { stdio: "inherit" });
+}
