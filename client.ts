@@ -11,7 +11,7 @@
 import { realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import * as z from "zod";
+import * as z from "zod/v3";
 import {
   inline,
   loadPaint,
@@ -33,6 +33,7 @@ import {
   ConnectionError,
   INTERNAL_ERROR,
   INVALID_PARAMS,
+  isObject,
   METHOD_NOT_FOUND,
   Peer,
   RpcError,
@@ -466,48 +467,26 @@ class Failure extends Error {
 /** The tool's own word that it failed. */
 class ToolFailure extends Failure {}
 
+/** Some 23 days: timers go no further. */
+const MAX_SECONDS = 2_000_000;
+
 const STOCK_TOOL = "get_stock_price";
 const VERSIONS = ["auto", ...MODERN_VERSIONS, ...LEGACY_VERSIONS];
 
-const Json = z.string().transform((text, context) => {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    context.addIssue("must be a JSON object");
-    return z.NEVER;
-  }
-});
-const Pair = z
-  .templateLiteral([z.string().min(1), "=", z.string()], "must be name=value")
-  .transform((text) => [
-    text.slice(0, text.indexOf("=")),
-    text.slice(text.indexOf("=") + 1),
-  ]);
-const Variable = z
-  .string()
-  .refine(
-    (name) => name.includes("=") || Object.hasOwn(process.env, name),
-    "must name a variable that is set",
-  )
-  .transform((name) => (name.includes("=") ? name : `${name}=${process.env[name]}`));
-
-const Settings = z.object({
-  server: z.string("is missing").min(1, "is missing"),
-  ticker: z.string().optional(),
-  tool: z.string(),
-  args: Json.pipe(z.record(z.string(), z.unknown(), "must be a JSON object")),
-  answer: z.array(Pair),
-  defaults: z.boolean(),
-  protocol: z.enum(VERSIONS, `must be one of ${VERSIONS.join(", ")}`),
-  timeout: z.coerce
-    .number("must be a number of seconds")
-    .positive("must be above 0")
-    .max(2_000_000, "must be at most 2000000"),
-  env: z.array(Variable.pipe(Pair)).transform((pairs) => Object.fromEntries(pairs)),
-  json: z.boolean(),
-  verbose: z.boolean(),
-});
-type Settings = z.infer<typeof Settings> & { serverArgs: string[] };
+type Settings = {
+  server: string;
+  serverArgs: string[];
+  ticker?: string | undefined;
+  tool: string;
+  args: Params;
+  answers: [name: string, text: string][];
+  defaults: boolean;
+  protocol: string;
+  timeoutMs: number;
+  env: Record<string, string>;
+  json: boolean;
+  verbose: boolean;
+};
 
 /** Reads the command line; undefined if help is wanted. */
 function readSettings(argv: string[]): Settings | undefined {
@@ -539,17 +518,47 @@ function readSettings(argv: string[]): Settings | undefined {
     throw bad(`${(error as Error).message.split(". ")[0]}; ${apart}`);
   }
   if (values.help) return undefined;
-  const { data, error } = Settings.safeParse(values);
-  if (data) return { ...data, serverArgs: argv.slice(dashes + 1) };
-  const [{ path, message } = { path: [], message: "" }] = error.issues;
-  const [name, index] = path as [keyof typeof values, number?];
-  const value = values[name];
-  const item = Array.isArray(value) && index !== undefined ? value[index] : value;
-  // Of what may be secret only the name is shown.
-  const came = ["answer", "env"].includes(name) ? String(item).split("=")[0] : item;
-  throw bad(
-    `--${name} ${message}${came === undefined ? "" : `, not ${JSON.stringify(came)}`}`,
-  );
+  const { server, tool, ticker, protocol, timeout, defaults, json, verbose } = values;
+  const wrong = (option: string, rule: string, came: string) =>
+    bad(`--${option} must ${rule}, not ${JSON.stringify(came)}`);
+  const pair = (option: string, text: string): [string, string] => {
+    const at = text.indexOf("=");
+    // What follows the name may be secret, and is never shown.
+    if (at < 1) throw wrong(option, "be name=value", at < 0 ? text : "");
+    return [text.slice(0, at), text.slice(at + 1)];
+  };
+
+  if (!server) throw bad("--server is missing");
+  if (!VERSIONS.includes(protocol)) {
+    throw wrong("protocol", `be one of ${VERSIONS.join(", ")}`, protocol);
+  }
+  const args = parseObject(values.args);
+  if (!args) throw wrong("args", "be a JSON object", values.args);
+  const seconds = timeout.trim() === "" ? NaN : Number(timeout);
+  if (!(seconds > 0 && seconds <= MAX_SECONDS)) {
+    throw wrong("timeout", `be above 0 seconds, at most ${MAX_SECONDS}`, timeout);
+  }
+  const answers = values.answer.map((text) => pair("answer", text));
+  const env = values.env.map((text): [string, string] => {
+    if (text.includes("=")) return pair("env", text);
+    const value = process.env[text];
+    if (value === undefined) throw wrong("env", "name a variable that is set", text);
+    return [text, value];
+  });
+  return {
+    ...{ server, serverArgs: argv.slice(dashes + 1), tool, ticker, args, answers },
+    ...{ defaults, protocol, timeoutMs: seconds * 1000, env: Object.fromEntries(env) },
+    ...{ json, verbose },
+  };
+}
+
+function parseObject(text: string): Params | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** So often the flags may answer in one call; a server that asks on would ask for ever. */
@@ -562,7 +571,7 @@ const MAX_ANSWERS = 100;
  * @param fail ends the call when nobody can answer, whoever runs the loop
  */
 function answererFor(
-  { answer: answers, defaults }: Settings,
+  { answers, defaults }: Settings,
   ask: ((question: Question, signal?: AbortSignal) => Promise<ElicitResult>) | undefined,
   fail: (reason: Failure) => void,
 ): Answerer | undefined {
@@ -700,7 +709,7 @@ async function main(argv: string[]): Promise<void> {
     settings = readSettings(argv);
     if (!settings) return void stdout.write(HELP);
     const { server, serverArgs, env, args } = settings;
-    const { tool, ticker, verbose, protocol, timeout } = settings;
+    const { tool, ticker, verbose, protocol, timeoutMs } = settings;
 
     const command = [server, ...serverArgs].join(" ");
     const over = new AbortController(); // takes open questions off the screen
@@ -737,7 +746,6 @@ async function main(argv: string[]): Promise<void> {
     const onStderr = (text: string) => onNote(`server: ${text}`);
     const start = () => startProcess(server, serverArgs, env, onStderr);
     const { signal } = ended;
-    const timeoutMs = timeout * 1000;
     session = await connect(start, {
       protocol,
       timeoutMs,
@@ -759,7 +767,7 @@ async function main(argv: string[]): Promise<void> {
     }
     stdout.write(`${show(result, settings)}\n`);
     // The server may have gone on with a default instead, so it is no small thing.
-    const [unused] = settings.answer;
+    const [unused] = settings.answers;
     if (unused) {
       throw new Failure(2, `--answer ${unused[0]}: no question had such a field`);
     }

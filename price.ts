@@ -8,17 +8,20 @@
  * file, or point STOOQ_URL at a server that speaks the same CSV. Nothing here knows of MCP.
  */
 import { parse } from "csv-parse/sync";
-import * as z from "zod";
 
-export const Quote = z.object({
-  symbol: z.string().describe("Ticker symbol as the user knows it, like NVDA or TSCO.UK"),
-  price: z.number().positive().describe("Last price, in the currency of the market"),
-  date: z.string().describe("Day of the price, by Stooq's clock (Warsaw)"),
-  time: z.string().optional().describe("Time of the price, by Stooq's clock (Warsaw)"),
-  name: z.string().optional().describe("Name of the company"),
-  source: z.enum(["stooq", "sample"]).describe("sample: bundled, not a live price"),
-});
-export type Quote = z.infer<typeof Quote>;
+export type Quote = {
+  /** As the user knows it, like NVDA or TSCO.UK. */
+  symbol: string;
+  /** The last one, in the currency of the market. */
+  price: number;
+  /** Day and time of the price, by Stooq's clock (Warsaw): 2026-02-27 and 22:00:20. */
+  date: string;
+  time?: string;
+  /** Name of the company. */
+  name?: string;
+  /** A sample is bundled, not a live price. */
+  source: "stooq" | "sample";
+};
 
 /** What a look-up found. `reason` is one sentence that says why there is no quote. */
 export type Lookup =
@@ -204,7 +207,7 @@ function readQuote(rows: Row[], symbol: StockSymbol): Lookup {
   if (close === undefined) return unknown(symbol);
   const price = /^\d+(\.\d+)?$/.test(close) ? Number(close) : 0;
   if (!(price > 0 && price < Infinity)) return UNREADABLE;
-  if (date === undefined || !z.iso.date().safeParse(date).success) return UNREADABLE;
+  if (date === undefined || !isDay(date)) return UNREADABLE;
   return {
     found: "quote",
     quote: {
@@ -216,6 +219,12 @@ function readQuote(rows: Row[], symbol: StockSymbol): Lookup {
       source: "stooq",
     },
   };
+}
+
+/** A day that there is, as YYYY-MM-DD. */
+function isDay(text: string): boolean {
+  const day = /^\d{4}-\d\d-\d\d$/.test(text) ? new Date(text) : undefined;
+  return day?.toJSON()?.startsWith(text) ?? false;
 }
 
 // --- The queue ---------------------------------------------------------------------------

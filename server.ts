@@ -14,7 +14,7 @@ import { randomUUID } from "node:crypto";
 import { realpathSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import * as z from "zod";
+import * as z from "zod/v3";
 import { formRequest, readAnswer } from "./mcp/form.ts";
 import {
   ConnectionError,
@@ -48,7 +48,7 @@ import {
   type InputRequest,
 } from "./mcp/schema.ts";
 import { open, seal } from "./mcp/state.ts";
-import { lookUp, Quote, readSymbol, sampleQuote } from "./price.ts";
+import { lookUp, readSymbol, sampleQuote, type Quote } from "./price.ts";
 
 const SELF = { name: "stock-price-server", title: "Stock price", version: "1.0.0" };
 const CAPABILITIES = { tools: {} };
@@ -82,12 +82,33 @@ export type Round = {
 /** A tool's wish to be called again, with answers and with what it has learned so far. */
 export type Questions = { questions?: Record<string, InputRequest>; state?: unknown };
 
-const Input = z.object({
-  ticker: z
-    .string()
-    .optional()
-    .describe("Ticker symbol like NVDA; left out, the user is asked"),
-});
+const Input = z.object({ ticker: z.string().optional() });
+const INPUT_SCHEMA = {
+  type: "object",
+  properties: {
+    ticker: {
+      type: "string",
+      description: "Ticker symbol like NVDA; left out, the user is asked",
+    },
+  },
+};
+/** Of a `Quote`. */
+const OUTPUT_SCHEMA = {
+  type: "object",
+  properties: {
+    symbol: { type: "string", description: "Ticker symbol, like NVDA or TSCO.UK" },
+    price: { type: "number", description: "Last price, in the currency of the market" },
+    date: { type: "string", description: "Day of the price, by Stooq's clock (Warsaw)" },
+    time: { type: "string", description: "Time of the price, by the same clock" },
+    name: { type: "string", description: "Name of the company" },
+    source: {
+      type: "string",
+      enum: ["stooq", "sample"],
+      description: "sample: bundled, not a live price",
+    },
+  },
+  required: ["symbol", "price", "date", "source"],
+};
 
 /** The second round knows these from the first. */
 const Learned = z.object({ ticker: z.string(), reason: z.string() });
@@ -129,8 +150,8 @@ export const tools: Tools = {
     title: "Get stock price",
     description:
       "Looks up the last price of a stock. Asks the user for the ticker if needed.",
-    inputSchema: z.toJSONSchema(Input, { io: "input" }),
-    outputSchema: z.toJSONSchema(Quote),
+    inputSchema: INPUT_SCHEMA,
+    outputSchema: OUTPUT_SCHEMA,
     annotations: { readOnlyHint: true, openWorldHint: true },
     async call(args, { answers, state, canAsk, signal }) {
       if (state !== undefined) {

@@ -9,9 +9,9 @@
  *
  * @see https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
  */
-import * as z from "zod";
+import * as z from "zod/v3";
 import { INVALID_PARAMS, RpcError } from "./peer.ts";
-import { ElicitResult, parseParams, type InputRequest } from "./schema.ts";
+import { ElicitResult, object, parseParams, type InputRequest } from "./schema.ts";
 
 export type Value = string | number | boolean | string[];
 export type Content = Record<string, Value>;
@@ -35,28 +35,29 @@ export type Field = {
 
 type Format = keyof typeof FORMATS;
 const FORMATS = {
-  email: { check: z.email(), example: "ada@example.com" },
+  email: { check: z.string().email(), example: "ada@example.com" },
   // RFC 3986 has no spaces or other letters in a URI, where the URL parser forgives them.
   uri: {
-    check: z.url().regex(/^([\w.~:/?#[\]@!$&'()*+,;=-]|%[\da-f]{2})+$/i),
+    check: z
+      .string()
+      .url()
+      .regex(/^([\w.~:/?#[\]@!$&'()*+,;=-]|%[\da-f]{2})+$/i),
     example: "https://example.com/page",
   },
-  date: { check: z.iso.date(), example: "2026-02-27" },
+  date: { check: z.string().date(), example: "2026-02-27" },
   "date-time": {
-    check: z.iso.datetime({ offset: true }),
+    check: z.string().datetime({ offset: true }),
     example: "2026-02-27T22:00:00+01:00",
   },
 };
 
 // --- Reading a form ----------------------------------------------------------------------
 
-const Titled = z.array(
-  z.looseObject({ const: z.string(), title: z.string().optional() }),
-);
+const Titled = z.array(object({ const: z.string(), title: z.string().optional() }));
 const Strings = z.array(z.string());
 const Count = z.number().nonnegative().optional();
 
-const Property = z.looseObject({
+const Property = object({
   type: z.enum(["string", "integer", "number", "boolean", "array"]).optional(),
   title: z.string().optional(),
   description: z.string().optional(),
@@ -70,14 +71,14 @@ const Property = z.looseObject({
   enum: Strings.optional(),
   enumNames: Strings.optional(),
   oneOf: Titled.optional(),
-  items: z.looseObject({ enum: Strings.optional(), anyOf: Titled.optional() }).optional(),
+  items: object({ enum: Strings.optional(), anyOf: Titled.optional() }).optional(),
   default: z.unknown().optional(),
 });
 type Property = z.infer<typeof Property>;
 
-const RequestedSchema = z.looseObject({
+const RequestedSchema = object({
   type: z.literal("object"),
-  properties: z.record(z.string(), Property),
+  properties: z.record(Property),
   required: Strings.default([]),
 });
 

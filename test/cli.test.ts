@@ -23,9 +23,12 @@ const USAGE: [string[], RegExp][] = [
   [["--server", "s", "stray"], /stray/],
   [
     ["--server", "s", "--timeout", "soon"],
-    /--timeout must be a number of seconds, not "soon"/,
+    /--timeout must be above 0 seconds, at most 2000000, not "soon"/,
   ],
-  [["--server", "s", "--timeout", "0"], /--timeout must be above 0, not "0"/],
+  [
+    ["--server", "s", "--timeout", "0"],
+    /--timeout must be above 0 seconds, at most 2000000, not "0"/,
+  ],
   [
     ["--server", "s", "--protocol", "2023-01-01"],
     /--protocol must be one of auto, 2026-07-28/,

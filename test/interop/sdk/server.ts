@@ -12,7 +12,8 @@ import {
 } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import * as z from "zod";
-import { lookUp, Quote, readSymbol, sampleQuote } from "../../../price.ts";
+import { lookUp, readSymbol, sampleQuote, type Quote } from "../../../price.ts";
+import { Quote as QuoteSchema } from "./quote.ts";
 
 type Learned = { ticker: string; reason: string };
 
@@ -45,7 +46,7 @@ serveStdio(() => {
       title: "Get stock price",
       description: "Looks up the last price of a stock. Asks for the ticker if needed.",
       inputSchema: z.object({ ticker: z.string().optional() }),
-      outputSchema: Quote,
+      outputSchema: QuoteSchema,
       annotations: { readOnlyHint: true, openWorldHint: true },
     },
     async ({ ticker: given }, ctx) => {

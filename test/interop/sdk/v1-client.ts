@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
-import { Quote } from "../../../price.ts";
+import { Quote } from "./quote.ts";
 
 const { server, ticker, env } = parseArgs({
   options: {

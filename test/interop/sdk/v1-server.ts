@@ -2,7 +2,8 @@
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import * as z from "zod";
-import { lookUp, Quote, readSymbol, sampleQuote } from "../../../price.ts";
+import { lookUp, readSymbol, sampleQuote, type Quote } from "../../../price.ts";
+import { Quote as QuoteSchema } from "./quote.ts";
 
 const Input = z.object({ ticker: z.string().optional() });
 const field = (type: "string" | "boolean", title: string, more: object = {}) =>
@@ -11,7 +12,7 @@ const field = (type: "string" | "boolean", title: string, more: object = {}) =>
 const server = new McpServer({ name: "stock-price-server", version: "1.0.0" });
 server.registerTool(
   "get_stock_price",
-  { description: "Looks up a price", inputSchema: Input, outputSchema: Quote },
+  { description: "Looks up a price", inputSchema: Input, outputSchema: QuoteSchema },
   async ({ ticker = "" }) => {
     if (ticker === "") {
       const answer = await ask(
