@@ -171,20 +171,25 @@ async function send(
   options: { timeoutMs?: number; signal?: AbortSignal | undefined; isFirst?: boolean },
 ): Promise<unknown> {
   const { timeoutMs = 60_000, signal, isFirst = false } = options;
-  const limit = clock.limit(timeoutMs, () => {
+  signal?.throwIfAborted();
+  const { id, result } = peer.request(method, params);
+  const giveUp = (reason: unknown) => {
+    // What opens a connection must not be cancelled; closing it says the same.
+    if (peer.abandon(id, reason) && !isFirst) {
+      peer.notify("notifications/cancelled", { requestId: id });
+    }
+  };
+  const onAbort = () => giveUp(signal?.reason);
+  signal?.addEventListener("abort", onAbort);
+  const stop = clock.limit(timeoutMs, () => {
     const reason = `the server did not answer ${method} within ${timeoutMs / 1000} s`;
-    return new ConnectionError(`${reason} (see --timeout)`);
+    giveUp(new ConnectionError(`${reason} (see --timeout)`));
   });
   try {
-    return await peer.request(method, params, {
-      signal: anyOf(signal, limit.signal),
-      // What opens a connection must not be cancelled; closing it says the same.
-      onAbandon: (requestId) => {
-        if (!isFirst) peer.notify("notifications/cancelled", { requestId });
-      },
-    });
+    return await result;
   } finally {
-    limit.end();
+    stop();
+    signal?.removeEventListener("abort", onAbort);
   }
 }
 
@@ -308,7 +313,7 @@ function modern(
               );
             },
           ),
-        signal,
+        { signal },
       );
     },
     close: () => link.server.stop(),
@@ -330,7 +335,7 @@ async function legacy(link: Link, asked: string, options: Options): Promise<Sess
   const { peer, clock, server } = link;
   const { timeoutMs, signal, onNote } = options;
   let version = asked;
-  peer.onRequest = async (method, params, withdrawn) => {
+  peer.onRequest = async (method, params, { signal: withdrawn }) => {
     if (method === "ping") return {};
     try {
       const answerer = asIn(version, options.answerer);
@@ -416,18 +421,17 @@ class Clock {
     }
   }
 
-  /** A signal that aborts with the reason once `ms` have counted; `end` lets go of it. */
-  limit(ms: number, reason: () => Error): { signal: AbortSignal; end: () => void } {
-    const abort = new AbortController();
+  /** Calls `expire` once `ms` have counted; returns what calls it off. */
+  limit(ms: number, expire: () => void): () => void {
     const end = this.#now() + ms;
     let timer: NodeJS.Timeout;
     const wait = () => {
       const left = end - this.#now();
-      if (left <= 0) abort.abort(reason());
+      if (left <= 0) expire();
       else timer = setTimeout(wait, Math.max(left, 50));
     };
     wait();
-    return { signal: abort.signal, end: () => clearTimeout(timer) };
+    return () => clearTimeout(timer);
   }
 }
 

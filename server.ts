@@ -23,6 +23,7 @@ import {
   METHOD_NOT_FOUND,
   Peer,
   RpcError,
+  type Context,
   type Handler,
   type Params,
 } from "./mcp/peer.ts";
@@ -76,7 +77,7 @@ export type Round = {
   /** Whether the client can answer this question. Asking another is an error to the client. */
   canAsk(question: InputRequest): boolean;
   /** Aborts when nobody waits for the result any more. */
-  signal: AbortSignal;
+  readonly signal: AbortSignal;
 };
 
 /** A tool's wish to be called again, with answers and with what it has learned so far. */
@@ -262,9 +263,9 @@ function modern(tools: Tools): Handler {
       })),
       ...CACHE,
     }),
-    "tools/call": (params, client, signal) => callTool(tools, params, client, signal),
+    "tools/call": (params, client, context) => callTool(tools, params, client, context),
   };
-  return async (method, params, signal) => {
+  return async (method, params, context) => {
     const version = meta(params)[PROTOCOL_VERSION];
     if (typeof version === "string" && !MODERN_VERSIONS.includes(version)) {
       throw new RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", {
@@ -279,7 +280,7 @@ function modern(tools: Tools): Handler {
       throw new RpcError(METHOD_NOT_FOUND, `No method ${method} in MCP ${spoken}`);
     }
     const envelope = parseParams(Envelope, meta(params), "_meta");
-    const result = await serve(params, envelope[CLIENT_CAPABILITIES], signal);
+    const result = await serve(params, envelope[CLIENT_CAPABILITIES], context);
     const _meta = { ...meta(result), [SERVER_INFO]: SELF };
     return { resultType: "complete", ...result, _meta };
   };
@@ -288,7 +289,7 @@ function modern(tools: Tools): Handler {
 type Method = (
   params: Params,
   client: ClientCapabilities,
-  signal: AbortSignal,
+  context: Context,
 ) => object | Promise<object>;
 
 /** The answer is the same for everybody, as long as this program is. */
@@ -298,7 +299,7 @@ async function callTool(
   tools: Tools,
   params: Params,
   client: ClientCapabilities,
-  signal: AbortSignal,
+  context: Context,
 ): Promise<object> {
   const call = parseParams(CallToolParams, params, "tools/call");
   const { name, inputResponses: answers = {}, requestState } = call;
@@ -308,8 +309,15 @@ async function callTool(
   const args = call.arguments ?? {};
   const binding = { method: "tools/call", name, arguments: args };
   const state = requestState === undefined ? undefined : open(requestState, binding);
-  const canAsk = (question: InputRequest) => missing(question, client) === undefined;
-  const outcome = await tool.call(args, { answers, state, canAsk, signal });
+  const round: Round = {
+    answers,
+    state,
+    canAsk: (question) => missing(question, client) === undefined,
+    get signal() {
+      return context.signal;
+    },
+  };
+  const outcome = await tool.call(args, round);
   if ("content" in outcome) return outcome;
 
   const { questions, state: next } = outcome as Questions;
@@ -379,7 +387,7 @@ function legacy(
   peer: Peer,
   session: { client?: InitializeParams },
 ): Handler {
-  return async (method, params, signal) => {
+  return async (method, params, context) => {
     if (method === "ping") return {};
     if (method === "initialize" || !session.client) {
       session.client = parseParams(InitializeParams, params, "initialize");
@@ -399,9 +407,9 @@ function legacy(
     };
     try {
       const result = await untilComplete(
-        async (retry) => serve(method, { ...own, ...retry, _meta }, signal),
-        (question) => askClient(peer, question, signal),
-        signal,
+        async (retry) => serve(method, { ...own, ...retry, _meta }, context),
+        (question) => askClient(peer, question, context.signal),
+        context,
       );
       const { resultType, ttlMs, cacheScope, _meta: all, ...older } = result;
       const { [SERVER_INFO]: self, ...rest } = all as Params;
@@ -423,26 +431,25 @@ async function askClient(
   { method, params }: InputRequest,
   signal: AbortSignal,
 ): ReturnType<Ask> {
-  const limit = new AbortController();
-  const cancel = () => limit.abort(signal.reason);
-  const expire = () =>
-    limit.abort(new ConnectionError("The client did not answer the question in time"));
-  const timer = setTimeout(expire, QUESTION_MS).unref();
-  signal.addEventListener("abort", cancel, { once: true });
+  signal.throwIfAborted();
   // A question by URL has an id in these versions, by which its end can be told.
-  const id = params["mode"] === "url" ? { elicitationId: randomUUID() } : {};
+  const own = params["mode"] === "url" ? { elicitationId: randomUUID() } : {};
+  const { id, result } = peer.request(method, { ...params, ...own });
+  const giveUp = (reason: unknown) => {
+    if (peer.abandon(id, reason)) {
+      peer.notify("notifications/cancelled", { requestId: id });
+    }
+  };
+  const onAbort = () => giveUp(signal.reason);
+  signal.addEventListener("abort", onAbort);
+  const timer = setTimeout(() => {
+    giveUp(new ConnectionError("The client did not answer the question in time"));
+  }, QUESTION_MS).unref();
   try {
-    const result = await peer.request(
-      method,
-      { ...params, ...id },
-      {
-        signal: limit.signal,
-        onAbandon: (requestId) => peer.notify("notifications/cancelled", { requestId }),
-      },
-    );
+    const answer = await result;
     const isAnswer =
-      method !== "elicitation/create" || ElicitResult.safeParse(result).success;
-    if (isAnswer) return result as Params;
+      method !== "elicitation/create" || ElicitResult.safeParse(answer).success;
+    if (isAnswer) return answer as Params;
     throw new ConnectionError("The client's answer to the question is not valid");
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;
@@ -450,7 +457,7 @@ async function askClient(
     throw new ConnectionError(`The client answered ${question} with error ${error.code}`);
   } finally {
     clearTimeout(timer);
-    signal.removeEventListener("abort", cancel);
+    signal.removeEventListener("abort", onAbort);
   }
 }
 
@@ -463,12 +470,12 @@ function door(tools: Tools, peer: Peer): Handler {
   const serveModern = modern(tools);
   const session: { client?: InitializeParams } = {};
   const serveLegacy = legacy(serveModern, peer, session);
-  return (method, params, signal) => {
+  return (method, params, context) => {
     const _meta = meta(params);
     const hasEnvelope = ENVELOPE_KEYS.some((key) => Object.hasOwn(_meta, key));
     const isLegacy =
       !hasEnvelope && (session.client || method === "initialize" || method === "ping");
-    return (isLegacy ? serveLegacy : serveModern)(method, params, signal);
+    return (isLegacy ? serveLegacy : serveModern)(method, params, context);
   };
 }
 

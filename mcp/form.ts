@@ -337,6 +337,9 @@ export type Answer =
   | { action: "decline" | "cancel" | "missing" }
   | { action: "invalid"; reason: string };
 
+/** A server's own forms, each read once. */
+const FORMS = new WeakMap<object, Field[]>();
+
 /**
  * Reads what came back for a form: the user's action first, and the content only if it was
  * accepted. Fields that the form does not have are left out.
@@ -347,7 +350,8 @@ export function readAnswer(requestedSchema: object, response: unknown): Answer {
   if (!result.success) return { action: "invalid", reason: "That was no answer." };
   const { action, content } = result.data;
   if (action !== "accept") return { action };
-  const fields = readForm(requestedSchema);
+  const fields = FORMS.get(requestedSchema) ?? readForm(requestedSchema);
+  FORMS.set(requestedSchema, fields);
   const reason = checkContent(fields, content ?? {});
   if (reason) return { action: "invalid", reason };
   const declared = Object.entries(content ?? {}).filter(([name]) =>

@@ -13,10 +13,12 @@ export type Params = Record<string, unknown>;
 
 /**
  * Serves one request: takes its method and params, returns the result (or a promise of it).
- * A thrown `RpcError` is sent as it is, any other error as a bland -32603. The signal aborts
- * when nobody wants the answer any more.
+ * A thrown `RpcError` is sent as it is, any other error as a bland -32603.
  */
-export type Handler = (method: string, params: Params, signal: AbortSignal) => unknown;
+export type Handler = (method: string, params: Params, context: Context) => unknown;
+
+/** The signal aborts when nobody wants the answer any more. */
+export type Context = { readonly signal: AbortSignal };
 
 export const PARSE_ERROR = -32700;
 export const INVALID_REQUEST = -32600;
@@ -26,6 +28,9 @@ export const INTERNAL_ERROR = -32603;
 
 /** A longer line is refused and skipped, so that no peer can fill the memory. */
 export const MAX_LINE_BYTES = 32 * 1024 * 1024;
+
+/** What is written at once, when there is more. */
+const BATCH_BYTES = 2048;
 
 /** With more than this unread, the other side counts as gone. */
 const MAX_UNREAD_BYTES = 4 * MAX_LINE_BYTES;
@@ -44,8 +49,21 @@ export class RpcError extends Error {
 /** An error that stays home: the other side has gone, or does not speak the protocol. */
 export class ConnectionError extends Error {}
 
-type Waiting = { resolve(result: unknown): void; reject(error: Error): void };
-type Serving = { abort: AbortController; done: Promise<void> };
+type Waiting = { resolve(result: unknown): void; reject(reason: unknown): void };
+
+/** A request that is being served. Its signal is made when first asked for: it costs time. */
+class Serving implements Context {
+  done = Promise.resolve();
+  #abort: AbortController | undefined;
+
+  get abort(): AbortController {
+    return (this.#abort ??= new AbortController());
+  }
+
+  get signal(): AbortSignal {
+    return this.abort.signal;
+  }
+}
 
 export class Peer {
   /** Serves requests. Unset, a request is noted and dropped. */
@@ -75,39 +93,28 @@ export class Peer {
   // --- Sending -------------------------------------------------------------------------
 
   /**
-   * Sends a request and waits for its result, however long that takes.
+   * Sends a request. Its result may take for ever: see `abandon`.
    *
-   * @param options.signal gives up waiting and rejects with the signal's reason
-   * @param options.onAbandon called then, to tell the other side
-   * @throws {RpcError} the error the other side answered with
-   * @throws {ConnectionError} the connection was closed, or the answer is no response
+   * @returns the id, and a promise of the result. That rejects with the `RpcError` that the
+   *   other side answered with, or with a `ConnectionError` if the connection is closed or
+   *   the answer is no response
    */
-  request(
-    method: string,
-    params: Params,
-    options: { signal?: AbortSignal | undefined; onAbandon?: (id: Id) => void } = {},
-  ): Promise<unknown> {
-    const { signal, onAbandon } = options;
-    return new Promise((resolve, reject) => {
+  request(method: string, params: Params): { id: Id; result: Promise<unknown> } {
+    const id = this.#nextId++;
+    const result = new Promise((resolve, reject) => {
       if (this.#closed) return reject(this.#closed);
-      if (signal?.aborted) return reject(signal.reason);
-      const id = this.#nextId++;
-      const abandon = () => {
-        this.#waiting.delete(id);
-        onAbandon?.(id);
-        reject(signal?.reason);
-      };
-      const settle = () => {
-        this.#waiting.delete(id);
-        signal?.removeEventListener("abort", abandon);
-      };
-      signal?.addEventListener("abort", abandon, { once: true });
-      this.#waiting.set(id, {
-        resolve: (result) => (settle(), resolve(result)),
-        reject: (error) => (settle(), reject(error)),
-      });
+      this.#waiting.set(id, { resolve, reject });
       this.#send({ jsonrpc: "2.0", id, method, params });
     });
+    return { id, result };
+  }
+
+  /** Gives up waiting: the result rejects with the reason. False if it has come already. */
+  abandon(id: Id, reason: unknown): boolean {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    waiting?.reject(reason);
+    return waiting !== undefined;
   }
 
   notify(method: string, params?: Params): void {
@@ -121,15 +128,18 @@ export class Peer {
   #write(line: string): void {
     if (!this.#output.writable) return;
     this.onLine?.("sent", line);
-    if (this.#output.writableCorked === 0) {
-      // What is written in one turn leaves in one piece.
-      this.#output.cork();
-      process.nextTick(() => this.#output.uncork());
+    const output = this.#output;
+    if (output.writableCorked === 0) {
+      // What is written in one turn shares its system calls.
+      output.cork();
+      process.nextTick(() => output.uncork());
     }
-    this.#output.write(line + "\n");
+    output.write(line + "\n");
+    // But the other side need not wait for the last of it.
+    if (output.writableLength > BATCH_BYTES) output.uncork();
     // Not by waiting until it reads: if both sides did so, both could wait for ever.
-    if (this.#output.writableLength > MAX_UNREAD_BYTES) {
-      this.#output.destroy(new ConnectionError("the other side does not read"));
+    if (output.writableLength > MAX_UNREAD_BYTES) {
+      output.destroy(new ConnectionError("the other side does not read"));
     }
   }
 
@@ -217,8 +227,10 @@ export class Peer {
     if (!waiting) {
       // Only what is known to be harmless is shown of it.
       const shown = isId(id) ? ` (id ${JSON.stringify(id)})` : "";
-      this.onNote(`ignored a response to no open request${shown}`);
-    } else if (jsonrpc === "2.0" && isObject(result) && error === undefined) {
+      return this.onNote(`ignored a response to no open request${shown}`);
+    }
+    this.#waiting.delete(id as Id);
+    if (jsonrpc === "2.0" && isObject(result) && error === undefined) {
       waiting.resolve(result);
     } else if (isObject(error) && isError(error)) {
       waiting.reject(new RpcError(error.code, error.message, error.data));
@@ -238,16 +250,13 @@ export class Peer {
   // --- Serving -------------------------------------------------------------------------
 
   #serve(id: Id, handler: Handler, method: string, params: Params): void {
-    const abort = new AbortController();
-    const serving: Serving = { abort, done: Promise.resolve() };
+    const serving = new Serving();
     this.#serving.set(id, serving);
-    serving.done = this.#answer(id, handler, method, params, abort.signal).then(
-      (line) => {
-        if (this.#serving.get(id) !== serving) return; // dropped: nothing more is sent
-        this.#serving.delete(id);
-        this.#write(line);
-      },
-    );
+    serving.done = this.#answer(id, handler, method, params, serving).then((line) => {
+      if (this.#serving.get(id) !== serving) return; // dropped: nothing more is sent
+      this.#serving.delete(id);
+      this.#write(line);
+    });
   }
 
   async #answer(id: Id, handler: Handler, ...call: Parameters<Handler>): Promise<string> {
@@ -256,7 +265,7 @@ export class Peer {
       return JSON.stringify({ jsonrpc: "2.0", id, result });
     } catch (failure) {
       let error = failure;
-      const [, , signal] = call;
+      const [, , { signal }] = call;
       if (signal.aborted && failure === signal.reason) {
         error = new RpcError(INTERNAL_ERROR, (failure as Error).message);
       } else if (!(error instanceof RpcError)) {
@@ -290,7 +299,8 @@ export class Peer {
   /** Ends every waiting request, now and later, with the cause. What is served goes on. */
   close(cause: Error): void {
     this.#closed ??= cause;
-    for (const { reject } of [...this.#waiting.values()]) reject(this.#closed);
+    for (const { reject } of this.#waiting.values()) reject(this.#closed);
+    this.#waiting.clear();
   }
 }
 

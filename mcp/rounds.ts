@@ -37,14 +37,14 @@ const PAUSE_MS = 200;
  *
  * @param attempt makes the request with what the retry adds; called anew each round
  * @param ask answers one question; what it throws ends the loop, and nothing is retried
- * @param signal ends the pause before a retry without questions
+ * @param options.signal ends the pause before a retry without questions
  * @returns the complete result
  * @throws {ConnectionError} an unknown or malformed result, or more than 10 rounds
  */
 export async function untilComplete(
   attempt: Attempt,
   ask: Ask,
-  signal?: AbortSignal,
+  options: { readonly signal?: AbortSignal | undefined } = {},
 ): Promise<Result> {
   let retry: Retry = {};
   let page: InputRequest | undefined; // that the person was sent to
@@ -78,6 +78,7 @@ export async function untilComplete(
         throw new GaveUp("you left before the page was done with");
       }
     } else {
+      const { signal } = options;
       const pause = sleep(PAUSE_MS, undefined, { ...(signal && { signal }) });
       await pause.catch(() => signal?.throwIfAborted());
     }

@@ -5,9 +5,8 @@
  * All objects are open: keys that we do not know pass through, as the protocol wants. Shapes
  * are those of revision 2026-07-28; the few that only older revisions have come last.
  *
- * `zod/v3` is zod's older entry, with all that is needed here. The newer one brings its messages
- * in sixty languages, and takes four times as long to load: a third of the time from the start
- * of two programs to a quote.
+ * `zod/v3` is zod's older entry, with all that is needed here. The newer one loads its messages
+ * in sixty languages, which would be a fifth of the time from the start of the pair to a quote.
  *
  * @see https://modelcontextprotocol.io/specification/2026-07-28/schema
  */

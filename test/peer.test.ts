@@ -14,7 +14,7 @@ function server() {
   peer.answersMalformed = true;
   peer.onNote = (note) => notes.push(note);
   peer.onNotification = (method, params) => notifications.push([method, params]);
-  peer.onRequest = (method, params, signal) => {
+  peer.onRequest = (method, params, { signal }) => {
     if (method === "echo") return params;
     if (method === "fail") throw new RpcError(-5, "mine", { a: 1 });
     if (method === "crash") throw new Error("SECRET of the inside");
@@ -112,7 +112,7 @@ for (const [line, code, id] of MALFORMED) {
     assert.equal((await wire.next())["id"], "after");
 
     const other = client();
-    const reply = other.peer.request("ask", {});
+    const reply = other.peer.request("ask", {}).result;
     await other.wire.next();
     other.wire.send(line);
     other.wire.send(result(1, {}));
@@ -219,7 +219,7 @@ test("it keeps any other error to itself, and its own side", async () => {
 test("it drops requests that it has no handler for", async () => {
   const { peer, wire, notes } = client();
   wire.send(request("r1", "roots/list"));
-  const reply = peer.request("ask", {});
+  const reply = peer.request("ask", {}).result;
   assert.equal((await wire.next())["method"], "ask");
   wire.send(result(1, {}));
   await reply;
@@ -250,7 +250,7 @@ test("it finishes when all is answered, and hurries what is slow", async () => {
 
 test("it gives each request its own answer, in any order", async () => {
   const { peer, wire } = client();
-  const replies = Array.from({ length: 50 }, (_, n) => peer.request("ask", { n }));
+  const replies = Array.from({ length: 50 }, (_, n) => peer.request("ask", { n }).result);
   const asked = [];
   for (let n = 0; n < 50; n++) asked.push(await wire.next());
   for (const { id, params } of asked.reverse()) wire.send(result(id, params));
@@ -262,7 +262,7 @@ test("it gives each request its own answer, in any order", async () => {
 
 test("it rejects with the error that was answered", async () => {
   const { peer, wire } = client();
-  const reply = peer.request("ask", {});
+  const reply = peer.request("ask", {}).result;
   await wire.next();
   wire.send(error(1, -32000, "no", [1]));
   await assert.rejects(
@@ -279,7 +279,7 @@ for (const answer of [
 ]) {
   test(`it rejects an answer like ${JSON.stringify(answer)}`, async () => {
     const { peer, wire } = client();
-    const reply = peer.request("ask", {});
+    const reply = peer.request("ask", {}).result;
     await wire.next();
     wire.send(answer);
     await assert.rejects(reply, ConnectionError);
@@ -288,35 +288,29 @@ for (const answer of [
 
 test("it ignores unknown, second and text-typed answers", async () => {
   const { peer, wire, notes } = client();
-  const reply = peer.request("ask", {});
+  const reply = peer.request("ask", {}).result;
   await wire.next();
   wire.send(result(999, {}));
   wire.send(result("1", { wrong: true }));
   wire.send(result(1, { right: true }));
   wire.send(result(1, { late: true }));
   assert.deepEqual(await reply, { right: true });
-  const again = peer.request("ask", {});
+  const again = peer.request("ask", {}).result;
   assert.equal((await wire.next())["id"], 2);
   wire.send(result(2, {}));
   await again;
   assert.equal(notes.length, 3);
 });
 
-test("it gives up when the signal aborts, and tells", async () => {
+test("it gives up waiting once, and tells whether it was not too late", async () => {
   const { peer, wire, notes } = client();
-  const abort = new AbortController();
-  const abandoned: unknown[] = [];
-  const reply = peer.request(
-    "ask",
-    {},
-    { signal: abort.signal, onAbandon: (id) => abandoned.push(id) },
-  );
+  const { id, result: reply } = peer.request("ask", {});
   await wire.next();
-  abort.abort(new Error("enough"));
+  assert.equal(peer.abandon(id, new Error("enough")), true);
   await assert.rejects(reply, /enough/);
-  assert.deepEqual(abandoned, [1]);
+  assert.equal(peer.abandon(id, new Error("again")), false);
   wire.send(result(1, {}));
-  const next = peer.request("ask", {});
+  const next = peer.request("ask", {}).result;
   await wire.next();
   wire.send(result(2, {}));
   await next;
@@ -325,9 +319,9 @@ test("it gives up when the signal aborts, and tells", async () => {
 
 test("it ends all waiting requests with the cause when it is closed, and later ones too", async () => {
   const { peer } = client();
-  const replies = [peer.request("a", {}), peer.request("b", {})];
+  const replies = [peer.request("a", {}).result, peer.request("b", {}).result];
   peer.close(new ConnectionError("gone"));
-  for (const reply of [...replies, peer.request("c", {})])
+  for (const reply of [...replies, peer.request("c", {}).result])
     await assert.rejects(reply, /gone/);
 });
 
@@ -335,7 +329,7 @@ test("it shows every line that goes either way", async () => {
   const { peer, wire } = client();
   const lines: string[] = [];
   peer.onLine = (direction, line) => lines.push(`${direction} ${line}`);
-  const reply = peer.request("ask", {});
+  const reply = peer.request("ask", {}).result;
   await wire.next();
   wire.send("junk");
   wire.send(result(1, {}));

@@ -203,13 +203,12 @@ export function declaration(file: string, name: string): string {
   if (name === "") return text.trimEnd();
   const lines = text.split("\n");
   const word = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  const start = new RegExp(
-    `^\\s*(export )?((async )?function\\*? |const |type |class |async |\\*)?${word}(?![\\w$])(?=.*([{(=<]|$))`,
-  );
-  const first = lines.findIndex(
-    (line) => start.test(line) && !/^\s*(return|throw|await) /.test(line),
-  );
-  if (first === -1) throw new Error(`${file} has no ${name}`);
+  const keyword = "(export )?((async )?function\\*?|const|type|class) ";
+  const topLevel = new RegExp(`^${keyword}${word}(?![\\w$])`);
+  const method = new RegExp(`^  (async )?${word}\\(.*[({]$`);
+  const find = (start: RegExp) => lines.findIndex((line) => start.test(line));
+  const first = [find(topLevel), find(method)].find((at) => at >= 0);
+  if (first === undefined) throw new Error(`${file} has no ${name}`);
   const indent = /^ */.exec(lines[first] as string)?.[0] ?? "";
   const isEnd = (line: string) =>
     line.startsWith(indent) && /^[})\]]+[;,]?$/.test(line.slice(indent.length));

@@ -65,7 +65,7 @@ test("it stops waiting to retry when the signal aborts", async () => {
     setImmediate(() => abort.abort(new Error("interrupted")));
     return { resultType: "input_required", requestState: "s1" };
   };
-  const loop = untilComplete(attempt, async () => ({}), abort.signal);
+  const loop = untilComplete(attempt, async () => ({}), { signal: abort.signal });
   await assert.rejects(loop, /interrupted/);
 });
 
