@@ -326,11 +326,12 @@ async function callTool(
     const requiredCapabilities = missing(question, client);
     if (requiredCapabilities) {
       const reason = `${name} has to ask the user for ${key}, and this client can't be asked`;
-      const data = { requiredCapabilities };
+      const { properties } = tool.inputSchema as Params;
+      const isArgument = isObject(properties) && Object.hasOwn(properties, key);
       throw new RpcError(
         MISSING_CAPABILITY,
-        `${reason}: pass ${key} as an argument`,
-        data,
+        isArgument ? `${reason}: pass ${key} as an argument` : reason,
+        { requiredCapabilities },
       );
     }
   }

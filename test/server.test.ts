@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { after, beforeEach, test } from "node:test";
 import * as z from "zod";
+import { formRequest } from "../mcp/form.ts";
 import { RpcError, type Params } from "../mcp/peer.ts";
 import { start, tools, type Tools } from "../server.ts";
 import type { Quote } from "../price.ts";
@@ -338,7 +339,7 @@ for (const capabilities of [{}, { elicitation: { url: {} } }, { sampling: {} }])
     wire.send(callModern(1, {}, capabilities));
     const { error } = await next(wire);
     assert.equal(error.code, -32021);
-    assert.match(error.message, /ticker/);
+    assert.match(error.message, /can't be asked: pass ticker as an argument$/);
     assert.deepEqual(error.data, { requiredCapabilities: { elicitation: { form: {} } } });
   });
 }
@@ -609,6 +610,26 @@ test("it takes no answers and no state from outside in the legacy era", async ()
     }),
   );
   assert.equal((await next(wire)).method, "elicitation/create");
+});
+
+test("it names no argument that the tool does not have", async () => {
+  const wire = serve({
+    ask: {
+      description: "asks for consent",
+      inputSchema: { type: "object" },
+      call: async () => ({
+        questions: {
+          consent: formRequest("Really?", { type: "object", properties: {} }),
+        },
+      }),
+    },
+  });
+  wire.send(request(1, "tools/call", { name: "ask", _meta: meta() }));
+  const { error } = await next(wire);
+  assert.match(
+    error.message,
+    /ask the user for consent, and this client can't be asked$/,
+  );
 });
 
 test("it gives a question by URL the id that these versions want", async () => {
