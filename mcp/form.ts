@@ -35,7 +35,13 @@ export type Field = {
 
 type Format = keyof typeof FORMATS;
 const FORMATS = {
-  email: { check: z.string().email(), example: "ada@example.com" },
+  email: {
+    check: z
+      .string()
+      .email()
+      .regex(/@(?!.*-\.)/),
+    example: "ada@example.com",
+  },
   // RFC 3986 has no spaces or other letters in a URI, where the URL parser forgives them.
   uri: {
     check: z
@@ -45,8 +51,12 @@ const FORMATS = {
     example: "https://example.com/page",
   },
   date: { check: z.string().date(), example: "2026-02-27" },
+  // RFC 3339 wants the seconds, and the colon in the offset.
   "date-time": {
-    check: z.string().datetime({ offset: true }),
+    check: z
+      .string()
+      .datetime({ offset: true })
+      .regex(/:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/),
     example: "2026-02-27T22:00:00+01:00",
   },
 };

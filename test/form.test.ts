@@ -95,7 +95,14 @@ const REFUSED: [object, string, RegExp][] = [
   [{ type: "string", format: "uri" }, "example.com", /uri, like/],
   [{ type: "string", format: "uri" }, "https://example.com/a b", /uri, like/],
   [{ type: "string", format: "date" }, "2026-02-30", /date, like 2026-02-27/],
-  [{ type: "string", format: "date-time" }, "2026-02-27T22:00:00", /date-time, like/],
+  ...["T22:00:00", "T22:00Z", "T22:00:00+0100", "T22:00:00+25:00", " 22:00:00Z"].map(
+    (time): [object, string, RegExp] => [
+      { type: "string", format: "date-time" },
+      `2026-02-27${time}`,
+      /date-time, like/,
+    ],
+  ),
+  [{ type: "string", format: "email" }, "ada@example-.com", /email, like/],
   [{ type: "integer", minimum: 2, maximum: 6 }, "9", /must be 2 to 6/],
   [{ type: "integer" }, "4.5", /whole number/],
   [{ type: "integer" }, "9007199254740993", /whole number/],
