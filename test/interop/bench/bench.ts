@@ -165,6 +165,7 @@ const pairs = (task: string): Record<string, Runner> => ({
   "ours legacy": session("ours", LEGACY, task),
   "v2 legacy": session("v2", LEGACY, task),
   "v1 legacy": session("v1", LEGACY, task),
+  floor: session("floor", "", "calls"),
 });
 
 // --- The table ---------------------------------------------------------------------------
@@ -261,6 +262,10 @@ for (const [task, what, least] of [
       const name = `${what}, ${era}, ${inFlight} in flight`;
       const others = { v2, ...(v1 !== undefined && { v1 }) };
       row(name, "/s", ours, others, ours / v2, ["≥", least]);
+      if (inFlight > 1) continue;
+      // A question is a second round.
+      const bare = get(of, "floor one") / (task === "calls" ? 1 : 2);
+      row(`… against bare lines`, "/s", ours, { other: bare }, ours / bare);
     }
 }
 

@@ -62,7 +62,7 @@ async function after(calls: number) {
 const MIB = 1024 * 1024;
 const TASKS: Record<string, () => Promise<object>> = {
   calls: () => perSecond(10_000, echo),
-  questions: () => perSecond(2000, ask),
+  questions: () => perSecond(10_000, ask),
   large: async () => ({
     up1: await large(MIB, "up"),
     up16: await large(16 * MIB, "up"),
