@@ -477,23 +477,10 @@ const MAX_SECONDS = 2_000_000;
 const STOCK_TOOL = "get_stock_price";
 const VERSIONS = ["auto", ...MODERN_VERSIONS, ...LEGACY_VERSIONS];
 
-type Settings = {
-  server: string;
-  serverArgs: string[];
-  ticker?: string | undefined;
-  tool: string;
-  args: Params;
-  answers: [name: string, text: string][];
-  defaults: boolean;
-  protocol: string;
-  timeoutMs: number;
-  env: Record<string, string>;
-  json: boolean;
-  verbose: boolean;
-};
+type Settings = NonNullable<ReturnType<typeof readSettings>>;
 
 /** Reads the command line; undefined if help is wanted. */
-function readSettings(argv: string[]): Settings | undefined {
+function readSettings(argv: string[]) {
   const bad = (reason: string) => new Failure(2, `${reason} (see --help)`);
   const apart = "the server's own arguments follow --";
   const dashes = argv.includes("--") ? argv.indexOf("--") : argv.length;
@@ -522,14 +509,14 @@ function readSettings(argv: string[]): Settings | undefined {
     throw bad(`${(error as Error).message.split(". ")[0]}; ${apart}`);
   }
   if (values.help) return undefined;
-  const { server, tool, ticker, protocol, timeout, defaults, json, verbose } = values;
+  const { server, protocol, timeout } = values;
   const wrong = (option: string, rule: string, came: string) =>
     bad(`--${option} must ${rule}, not ${JSON.stringify(came)}`);
-  const pair = (option: string, text: string): [string, string] => {
+  const pair = (option: string, text: string) => {
     const at = text.indexOf("=");
     // What follows the name may be secret, and is never shown.
     if (at < 1) throw wrong(option, "be name=value", at < 0 ? text : "");
-    return [text.slice(0, at), text.slice(at + 1)];
+    return [text.slice(0, at), text.slice(at + 1)] as const;
   };
 
   if (!server) throw bad("--server is missing");
@@ -543,16 +530,20 @@ function readSettings(argv: string[]): Settings | undefined {
     throw wrong("timeout", `be above 0 seconds, at most ${MAX_SECONDS}`, timeout);
   }
   const answers = values.answer.map((text) => pair("answer", text));
-  const env = values.env.map((text): [string, string] => {
+  const env = values.env.map((text) => {
     if (text.includes("=")) return pair("env", text);
     const value = process.env[text];
     if (value === undefined) throw wrong("env", "name a variable that is set", text);
-    return [text, value];
+    return [text, value] as const;
   });
   return {
-    ...{ server, serverArgs: argv.slice(dashes + 1), tool, ticker, args, answers },
-    ...{ defaults, protocol, timeoutMs: seconds * 1000, env: Object.fromEntries(env) },
-    ...{ json, verbose },
+    ...values,
+    server,
+    serverArgs: argv.slice(dashes + 1),
+    args,
+    answers,
+    timeoutMs: seconds * 1000,
+    env: Object.fromEntries(env),
   };
 }
 
