@@ -168,7 +168,11 @@ async function send(
   { peer, clock }: Link,
   method: string,
   params: Params,
-  options: { timeoutMs?: number; signal?: AbortSignal | undefined; isFirst?: boolean },
+  options: {
+    timeoutMs?: number | undefined;
+    signal?: AbortSignal | undefined;
+    isFirst?: boolean;
+  },
 ): Promise<unknown> {
   const { timeoutMs = 60_000, signal, isFirst = false } = options;
   signal?.throwIfAborted();
@@ -296,8 +300,8 @@ function modern(
       const _meta = { ...(params["_meta"] as Params), ...envelope(version, answerer) };
       return untilComplete(
         async (retry) => {
-          const limits = { ...(timeoutMs && { timeoutMs }), signal };
-          const result = await send(link, method, { ...params, ...retry, _meta }, limits);
+          const all = { ...params, ...retry, _meta };
+          const result = await send(link, method, all, { timeoutMs, signal });
           if (MAY_ASK.includes(method)) return result;
           const { resultType } = parseResult(Result, result, method);
           if (resultType !== "input_required") return result;
@@ -350,22 +354,15 @@ async function legacy(link: Link, asked: string, options: Options): Promise<Sess
   peer.onNotification = (method, { requestId }) => {
     if (method === "notifications/cancelled") peer.drop(requestId);
   };
-  const limits = { ...(timeoutMs && { timeoutMs }), signal };
-  const reply = await send(
-    link,
-    "initialize",
-    {
-      protocolVersion: asked,
-      capabilities: capabilities(options.answerer, asked),
-      clientInfo: SELF,
-    },
-    { ...limits, isFirst: true },
-  );
-  const { protocolVersion, serverInfo } = parseResult(
-    InitializeResult,
-    reply,
-    "initialize",
-  );
+  const hello = {
+    protocolVersion: asked,
+    capabilities: capabilities(options.answerer, asked),
+    clientInfo: SELF,
+  };
+  const limits = { timeoutMs, signal, isFirst: true };
+  const reply = await send(link, "initialize", hello, limits);
+  const initialized = parseResult(InitializeResult, reply, "initialize");
+  const { protocolVersion, serverInfo } = initialized;
   version = protocolVersion;
   if (!LEGACY_VERSIONS.includes(version)) {
     const ours = LEGACY_VERSIONS.join(", ");
@@ -378,12 +375,10 @@ async function legacy(link: Link, asked: string, options: Options): Promise<Sess
   return {
     version,
     name: serverInfo?.name,
-    request: async (method, params = {}, signal) =>
-      parseResult(
-        Result,
-        await send(link, method, params, { ...limits, signal }),
-        method,
-      ),
+    async request(method, params = {}, signal) {
+      const result = await send(link, method, params, { timeoutMs, signal });
+      return parseResult(Result, result, method);
+    },
     close: () => server.stop(),
   };
 }
