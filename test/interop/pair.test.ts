@@ -52,3 +52,21 @@ for (const [whose, client] of Object.entries(CLIENTS)) {
     }
   }
 }
+
+test("the pair on version 1 of the SDK does the job", async () => {
+  const server = here("sdk/v1-server.ts");
+  const args = [
+    "--server",
+    server,
+    "--ticker",
+    "NVDA",
+    "--env",
+    `STOOQ_URL=${stooq.url}`,
+  ];
+  isDown = false;
+  const live = await run(here("sdk/v1-client.ts"), args);
+  assert.deepEqual(live, { code: 0, stdout: "NVDA 188.5\n" });
+  isDown = true;
+  const sample = await run(here("sdk/v1-client.ts"), args);
+  assert.match(sample.stdout, /^NVDA 177\.19 \(bundled sample/);
+});
