@@ -610,7 +610,7 @@ function answererFor(
 /** What the stock tool returns, as far as it is printed. */
 const Quote = z.object({
   symbol: z.string(),
-  price: z.number(),
+  price: z.number().finite(),
   date: z.string(),
   source: z.string(),
 });

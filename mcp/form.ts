@@ -65,7 +65,8 @@ const FORMATS = {
 
 const Titled = z.array(object({ const: z.string(), title: z.string().optional() }));
 const Strings = z.array(z.string());
-const Count = z.number().nonnegative().optional();
+const Bound = z.number().finite().optional(); // JSON can say 1e999
+const Count = z.number().finite().nonnegative().optional();
 
 const Property = object({
   type: z.enum(["string", "integer", "number", "boolean", "array"]).optional(),
@@ -74,8 +75,8 @@ const Property = object({
   format: z.string().optional(),
   minLength: Count,
   maxLength: Count,
-  minimum: z.number().optional(),
-  maximum: z.number().optional(),
+  minimum: Bound,
+  maximum: Bound,
   minItems: Count,
   maxItems: Count,
   enum: Strings.optional(),

@@ -155,6 +155,11 @@ const FORBIDDEN: [unknown, RegExp][] = [
   [form({ x: { type: "array" } }), /x is an array of something else/],
   [form({ x: { type: ["string", "null"] } }), /x\.type/],
   [form({ x: { type: "null" } }), /x\.type/],
+  [
+    JSON.parse('{"type":"object","properties":{"x":{"type":"number","minimum":1e999}}}'),
+    /x\.minimum/,
+  ],
+  [form({ x: { type: "string", minLength: -1 } }), /x\.minLength/],
   [form({ x: { $ref: "#/y" } }), /x has no type/],
   [form({ x: { type: "integer", enum: [1, 2] } }), /x\.enum/],
   [form({ x: true }), /x/],
