@@ -130,10 +130,11 @@ async function ask(
     "accept-encoding": "identity",
   };
   // Not by fetch: its first call alone takes a twentieth of the time from start to quote.
-  const { get } = url.startsWith("https:") ? https : http;
+  const { get } = /^https:/i.test(url) ? https : http;
   const request = get(url, { headers, signal });
   request.on("error", () => {}); // once there is a response, its body breaks off with it
-  const [response] = (await once(request, "response")) as [http.IncomingMessage];
+  const responded = once(request, "response", { signal });
+  const [response] = (await responded) as [http.IncomingMessage];
   const { statusCode: status = 0 } = response;
   const chunks: Uint8Array[] = [];
   let length = 0;

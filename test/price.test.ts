@@ -230,6 +230,24 @@ test("it gives up on headers that do not come", async () => {
   assert.match(result.found === "nothing" ? result.reason : "", /did not answer in time/);
 });
 
+test("it gives up on an answer that is for another protocol", async () => {
+  const upgrade = "Connection: upgrade\r\nUpgrade: x\r\n\r\n";
+  answer = ({ socket }) =>
+    socket?.write(`HTTP/1.1 101 Switching Protocols\r\n${upgrade}`);
+  const result = await lookUp(nvda, { server: stooq.url, ...short });
+  assert.match(result.found === "nothing" ? result.reason : "", /did not answer in time/);
+});
+
+test("it speaks TLS where the URL says so, in whichever case", async () => {
+  const server = stooq.url.replace("http", "HTTPS");
+  const result = await lookUp(nvda, { server });
+  assert.match(
+    result.found === "nothing" ? result.reason : "",
+    /could not be reached \(E/,
+  );
+  assert.doesNotMatch(result.found === "nothing" ? result.reason : "", /PROTOCOL\)/);
+});
+
 test("it gives up on a body that does not end", async () => {
   answer = (response) => response.write(HEADER);
   const result = await lookUp(nvda, { server: stooq.url, ...short });
