@@ -527,7 +527,7 @@ function readSettings(argv: string[]) {
   const answers = values.answer.map((text) => pair("answer", text));
   const env = values.env.map((text) => {
     if (text.includes("=")) return pair("env", text);
-    const value = process.env[text];
+    const value = Object.hasOwn(process.env, text) ? process.env[text] : undefined;
     if (value === undefined) throw wrong("env", "name a variable that is set", text);
     return [text, value] as const;
   });

@@ -37,6 +37,10 @@ const USAGE: [string[], RegExp][] = [
   [["--server", "s", "--args", "[]"], /--args must be a JSON object, not "\[\]"/],
   [["--server", "s", "--answer", "ticker"], /--answer must be name=value, not "ticker"/],
   [
+    ["--server", "s", "--env", "constructor"],
+    /--env must name a variable that is set, not "constructor"/,
+  ],
+  [
     ["--server", "s", "--env", "NO_SUCH_VARIABLE"],
     /--env must name a variable that is set, not "NO_SUCH_VARIABLE"/,
   ],
