@@ -264,16 +264,13 @@ export class Peer {
       const result = await handler(...call);
       return JSON.stringify({ jsonrpc: "2.0", id, result });
     } catch (failure) {
-      let error = failure;
+      if (failure instanceof RpcError) return errorLine(id, failure);
       const [, , { signal }] = call;
-      if (signal.aborted && failure === signal.reason) {
-        error = new RpcError(INTERNAL_ERROR, (failure as Error).message);
-      } else if (!(error instanceof RpcError)) {
-        this.onNote(failure instanceof Error ? (failure.stack ?? "") : String(failure));
-        error = new RpcError(INTERNAL_ERROR, "internal error");
+      if (signal.aborted) {
+        return errorLine(id, new RpcError(INTERNAL_ERROR, signal.reason.message));
       }
-      const { code, message, data } = error as RpcError;
-      return JSON.stringify({ jsonrpc: "2.0", id, error: { code, message, data } });
+      this.onNote(failure instanceof Error ? (failure.stack ?? "") : String(failure));
+      return errorLine(id, new RpcError(INTERNAL_ERROR, "internal error"));
     }
   }
 
@@ -343,6 +340,10 @@ class Lines {
       start = newline + 1;
     }
   }
+}
+
+function errorLine(id: Id, { code, message, data }: RpcError): string {
+  return JSON.stringify({ jsonrpc: "2.0", id, error: { code, message, data } });
 }
 
 /** A JSON object: no array, not null. */

@@ -20,7 +20,7 @@ function server() {
     if (method === "crash") throw new Error("SECRET of the inside");
     if (method === "wait") {
       return new Promise((_, reject) =>
-        signal.addEventListener("abort", () => reject(signal.reason)),
+        signal.addEventListener("abort", () => reject(new DOMException("aborted"))),
       );
     }
     throw new RpcError(-32601, `No method ${method}`);
@@ -227,7 +227,7 @@ test("it drops requests that it has no handler for", async () => {
 });
 
 test("it sends nothing for a request that was dropped", async () => {
-  const { peer, wire, end } = server();
+  const { peer, wire, notes, end } = server();
   wire.send(request(5, "wait"));
   wire.send(request(6, "echo", {}));
   assert.equal((await wire.next())["id"], 6);
@@ -235,6 +235,7 @@ test("it sends nothing for a request that was dropped", async () => {
   peer.drop("unknown");
   peer.drop(undefined);
   assert.deepEqual(await end(), []);
+  assert.deepEqual(notes, []);
   wire.send(request(5, "echo"));
 });
 
@@ -243,7 +244,8 @@ test("it finishes when all is answered, and hurries what is slow", async () => {
   wire.send(request(1, "wait"));
   await turn();
   await peer.finish(20);
-  assert.equal(((await wire.next())["error"] as RpcError).code, -32603);
+  const { error } = await wire.next();
+  assert.deepEqual(error, { code: -32603, message: "the server is stopping" });
 });
 
 // --- Asking ------------------------------------------------------------------------------
