@@ -84,6 +84,7 @@ export type Round = {
 export type Questions = { questions?: Record<string, InputRequest>; state?: unknown };
 
 const Input = z.object({ ticker: z.string().optional() });
+/** The same as it travels. */
 const INPUT_SCHEMA = {
   type: "object",
   properties: {
@@ -93,12 +94,16 @@ const INPUT_SCHEMA = {
     },
   },
 };
-/** Of a `Quote`. */
+/** A `Quote`. */
 const OUTPUT_SCHEMA = {
   type: "object",
   properties: {
     symbol: { type: "string", description: "Ticker symbol, like NVDA or TSCO.UK" },
-    price: { type: "number", description: "Last price, in the currency of the market" },
+    price: {
+      type: "number",
+      exclusiveMinimum: 0,
+      description: "Last price, in the currency of the market",
+    },
     date: { type: "string", description: "Day of the price, by Stooq's clock (Warsaw)" },
     time: { type: "string", description: "Time of the price, by the same clock" },
     name: { type: "string", description: "Name of the company" },
