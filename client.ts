@@ -78,6 +78,7 @@ export type Session = {
    *
    * @throws {RpcError} the error that the server answered with
    * @throws {ConnectionError} it went away, did not answer in time or broke the protocol
+   * @throws {GaveUp} the person left; and what the `Answerer` throws, and the signal's reason
    */
   request(method: string, params?: Params, signal?: AbortSignal): Promise<Result>;
   close(): Promise<void>;
@@ -112,6 +113,7 @@ export type Options = {
  * servers of the old era end at the first request of the new one.
  *
  * @throws {ConnectionError} it did not start, went away, or shares no version with us
+ * @throws {RpcError} it refuses to be initialized; and the signal's reason
  */
 export async function connect(
   startServer: () => Server,
@@ -297,7 +299,8 @@ function modern(
     version,
     name,
     request(method, params = {}, signal) {
-      const _meta = { ...(params["_meta"] as Params), ...envelope(version, answerer) };
+      const own = isObject(params["_meta"]) ? params["_meta"] : {};
+      const _meta = { ...own, ...envelope(version, answerer) };
       return untilComplete(
         async (retry) => {
           const all = { ...params, ...retry, _meta };
@@ -747,7 +750,7 @@ async function main(argv: string[]): Promise<void> {
 
     const params = {
       name: tool,
-      arguments: { ...(ticker !== undefined && { ticker }), ...args },
+      arguments: { ...args, ...(ticker !== undefined && { ticker }) },
     };
     const reply = await session.request("tools/call", params, signal);
     over.abort(new ConnectionError("the call has ended"));

@@ -211,10 +211,8 @@ function readQuote(rows: Row[], symbol: StockSymbol): Lookup {
   const [row] = rows
     .filter((row) => readSymbol(row("Symbol") ?? "")?.stooq === symbol.stooq)
     .sort((a, b) => String(b("Date")).localeCompare(String(a("Date"))));
-  const [close, date, time, name] = ["Close", "Date", "Time", "Name"].map((c) =>
-    row?.(c),
-  );
   if (!row) return UNREADABLE;
+  const [close, date, time, name] = ["Close", "Date", "Time", "Name"].map(row);
   if (close === undefined) return unknown(symbol);
   const price = /^\d+(\.\d+)?$/.test(close) ? Number(close) : 0;
   if (!(price > 0 && price < Infinity)) return UNREADABLE;

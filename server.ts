@@ -27,7 +27,7 @@ import {
   type Handler,
   type Params,
 } from "./mcp/peer.ts";
-import { untilComplete, type Ask } from "./mcp/rounds.ts";
+import { GaveUp, untilComplete, type Ask } from "./mcp/rounds.ts";
 import {
   CallToolParams,
   CLIENT_CAPABILITIES,
@@ -55,33 +55,6 @@ const SELF = { name: "stock-price-server", title: "Stock price", version: "1.0.0
 const CAPABILITIES = { tools: {} };
 
 // --- The tool ----------------------------------------------------------------------------
-
-export type Tools = Record<string, Tool>;
-
-export type Tool = {
-  title?: string;
-  description: string;
-  inputSchema: object;
-  outputSchema?: object;
-  annotations?: object;
-  /** Runs from the top on every round, so it must do nothing that can't be repeated. */
-  call(args: Params, round: Round): Promise<CallToolResult | Questions>;
-};
-
-/** What a round knows beside the arguments. */
-export type Round = {
-  /** What came back for the questions of the last round, by their keys; not yet checked. */
-  answers: Record<string, unknown>;
-  /** What the last round passed on, if it did. The client can't have changed it. */
-  state: unknown;
-  /** Whether the client can answer this question. Asking another is an error to the client. */
-  canAsk(question: InputRequest): boolean;
-  /** Aborts when nobody waits for the result any more. */
-  readonly signal: AbortSignal;
-};
-
-/** A tool's wish to be called again, with answers and with what it has learned so far. */
-export type Questions = { questions?: Record<string, InputRequest>; state?: unknown };
 
 const Input = z.object({ ticker: z.string().optional() });
 /** The same as it travels. */
@@ -250,6 +223,33 @@ function refused(
 
 // --- Modern: 2026-07-28, no handshake ----------------------------------------------------
 
+export type Tools = Record<string, Tool>;
+
+export type Tool = {
+  title?: string;
+  description: string;
+  inputSchema: object;
+  outputSchema?: object;
+  annotations?: object;
+  /** Runs from the top on every round, so it must do nothing that can't be repeated. */
+  call(args: Params, round: Round): Promise<CallToolResult | Questions>;
+};
+
+/** What a round knows beside the arguments. */
+export type Round = {
+  /** What came back for the questions of the last round, by their keys; not yet checked. */
+  answers: Record<string, unknown>;
+  /** What the last round passed on, if it did. The client can't have changed it. */
+  state: unknown;
+  /** Whether the client has declared what this question takes. Asking another ends the call. */
+  canAsk(question: InputRequest): boolean;
+  /** Aborts when nobody waits for the result any more. */
+  readonly signal: AbortSignal;
+};
+
+/** A tool's wish to be called again, with answers and with what it has learned so far. */
+export type Questions = { questions?: Record<string, InputRequest>; state?: unknown };
+
 /**
  * Serves a request that carries its own envelope. It sees nothing but the request: neither
  * the connection nor what came before.
@@ -325,8 +325,9 @@ async function callTool(
   const outcome = await tool.call(args, round);
   if ("content" in outcome) return outcome;
 
-  const { questions, state: next } = outcome as Questions;
-  if (!questions && next === undefined) throw new Error(`${name} returned nothing`);
+  const { questions, state: next } = outcome;
+  const asksNothing = Object.keys(questions ?? {}).length === 0;
+  if (asksNothing && next === undefined) throw new Error(`${name} returned nothing`);
   for (const [key, question] of Object.entries(questions ?? {})) {
     const requiredCapabilities = missing(question, client);
     if (requiredCapabilities) {
@@ -342,7 +343,7 @@ async function callTool(
   }
   return {
     resultType: "input_required",
-    ...(questions && { inputRequests: questions }),
+    ...(!asksNothing && { inputRequests: questions }),
     ...(next !== undefined && { requestState: seal(next, binding) }),
   };
 }
@@ -418,14 +419,13 @@ function legacy(
         context,
       );
       const { resultType, ttlMs, cacheScope, _meta: all, ...older } = result;
-      const { [SERVER_INFO]: self, ...rest } = all as Params;
+      const { [SERVER_INFO]: self, ...rest } = meta(result);
       return Object.keys(rest).length > 0 ? { ...older, _meta: rest } : older;
     } catch (error) {
       // To these clients a question that can't be asked or answered is a failed call.
       const cantAsk = error instanceof RpcError && error.code === MISSING_CAPABILITY;
-      if (cantAsk || error instanceof ConnectionError) {
-        return failure(`${error.message}.`);
-      }
+      const isOver = error instanceof ConnectionError || error instanceof GaveUp;
+      if (cantAsk || isOver) return failure(`${error.message}.`);
       throw error;
     }
   };
@@ -455,12 +455,13 @@ async function askClient(
     const answer = await result;
     const isAnswer =
       method !== "elicitation/create" || ElicitResult.safeParse(answer).success;
-    if (isAnswer) return answer as Params;
+    if (isAnswer && isObject(answer)) return answer;
     throw new ConnectionError("The client's answer to the question is not valid");
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;
     const question = JSON.stringify(params["message"] ?? method);
-    throw new ConnectionError(`The client answered ${question} with error ${error.code}`);
+    const reason = `${error.code}: ${error.message}`;
+    throw new ConnectionError(`The client answered ${question} with error ${reason}`);
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", onAbort);

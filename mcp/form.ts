@@ -18,20 +18,22 @@ export type Content = Record<string, Value>;
 
 export type Choice = { value: string; title: string };
 
-export type Field = {
+type Kind =
+  | { kind: "string"; format?: Format; minLength: Bound; maxLength: Bound }
+  | { kind: "integer" | "number"; minimum: Bound; maximum: Bound }
+  | { kind: "boolean" }
+  | { kind: "choice"; choices: Choice[] }
+  | { kind: "choices"; choices: Choice[]; minItems: Bound; maxItems: Bound };
+type Bound = number | undefined;
+
+export type Field = Kind & {
   name: string;
   title: string;
   description: string | undefined;
   required: boolean;
   /** Set only if it satisfies the field. */
   default: Value | undefined;
-} & (
-  | { kind: "string"; format?: Format; minLength?: number; maxLength?: number }
-  | { kind: "integer" | "number"; minimum?: number; maximum?: number }
-  | { kind: "boolean" }
-  | { kind: "choice"; choices: Choice[] }
-  | { kind: "choices"; choices: Choice[]; minItems?: number; maxItems?: number }
-);
+};
 
 type Format = keyof typeof FORMATS;
 const FORMATS = {
@@ -65,7 +67,7 @@ const FORMATS = {
 
 const Titled = z.array(object({ const: z.string(), title: z.string().optional() }));
 const Strings = z.array(z.string());
-const Bound = z.number().finite().optional(); // JSON can say 1e999
+const Limit = z.number().finite().optional(); // JSON can say 1e999
 const Count = z.number().finite().nonnegative().optional();
 
 const Property = object({
@@ -75,8 +77,8 @@ const Property = object({
   format: z.string().optional(),
   minLength: Count,
   maxLength: Count,
-  minimum: Bound,
-  maximum: Bound,
+  minimum: Limit,
+  maximum: Limit,
   minItems: Count,
   maxItems: Count,
   enum: Strings.optional(),
@@ -122,13 +124,6 @@ function readField(name: string, property: Property, required: boolean): Field {
   return field;
 }
 
-type Kind = Field extends infer F
-  ? F extends Field
-    ? Omit<F, keyof Common>
-    : never
-  : never;
-type Common = Pick<Field, "name" | "title" | "description" | "required" | "default">;
-
 function readKind(name: string, property: Property): Kind {
   const { minLength, maxLength, minimum, maximum, minItems, maxItems } = property;
   // Some servers leave the type of a choice out; only a string can be one.
@@ -140,20 +135,21 @@ function readKind(name: string, property: Property): Kind {
       const known =
         property.format !== undefined && Object.hasOwn(FORMATS, property.format);
       const format = known ? { format: property.format as Format } : {};
-      return { kind: "string", ...format, ...defined({ minLength, maxLength }) };
+      return { kind: "string", ...format, minLength, maxLength };
     }
     case "integer":
     case "number":
       return {
         kind: property.type === "integer" ? "integer" : "number",
-        ...defined({ minimum, maximum }),
+        minimum,
+        maximum,
       };
     case "boolean":
       return { kind: "boolean" };
     case "array": {
       const choices = readChoices(property.items?.anyOf, property.items?.enum);
       if (!choices) throw unusable(name, "is an array of something else than choices");
-      return { kind: "choices", choices, ...defined({ minItems, maxItems }) };
+      return { kind: "choices", choices, minItems, maxItems };
     }
     default:
       throw unusable(name, "has no type");
@@ -177,17 +173,6 @@ function readChoices(
 
 function unusable(name: string, reason: string): RpcError {
   return new RpcError(INVALID_PARAMS, `requestedSchema: the field ${name} ${reason}`);
-}
-
-/** Leaves out what is undefined, as `exactOptionalPropertyTypes` asks. */
-function defined<T extends object>(
-  object: T,
-): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(
-    Object.entries(object).filter(([, v]) => v !== undefined),
-  ) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
 }
 
 // --- Checking values ---------------------------------------------------------------------
@@ -348,12 +333,27 @@ export type Answer =
   | { action: "decline" | "cancel" | "missing" }
   | { action: "invalid"; reason: string };
 
-/** A server's own forms, each read once. */
+/** The forms of a server that stay the same object, each read once. */
 const FORMS = new WeakMap<object, Field[]>();
+
+function readOwnForm(requestedSchema: object): Field[] {
+  const known = FORMS.get(requestedSchema);
+  if (known) return known;
+  try {
+    const fields = readForm(requestedSchema);
+    FORMS.set(requestedSchema, fields);
+    return fields;
+  } catch (error) {
+    // No fault of the client's, so it must not be told that its params are invalid.
+    throw new Error((error as Error).message);
+  }
+}
 
 /**
  * Reads what came back for a form: the user's action first, and the content only if it was
  * accepted. Fields that the form does not have are left out.
+ *
+ * @throws {Error} the server's own form is not one
  */
 export function readAnswer(requestedSchema: object, response: unknown): Answer {
   if (response === undefined) return { action: "missing" };
@@ -361,8 +361,7 @@ export function readAnswer(requestedSchema: object, response: unknown): Answer {
   if (!result.success) return { action: "invalid", reason: "That was no answer." };
   const { action, content } = result.data;
   if (action !== "accept") return { action };
-  const fields = FORMS.get(requestedSchema) ?? readForm(requestedSchema);
-  FORMS.set(requestedSchema, fields);
+  const fields = readOwnForm(requestedSchema);
   const reason = checkContent(fields, content ?? {});
   if (reason) return { action: "invalid", reason };
   const declared = Object.entries(content ?? {}).filter(([name]) =>

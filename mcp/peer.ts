@@ -13,9 +13,14 @@ export type Params = Record<string, unknown>;
 
 /**
  * Serves one request: takes its method and params, returns the result (or a promise of it).
- * A thrown `RpcError` is sent as it is, any other error as a bland -32603.
+ * A thrown `RpcError` is sent as it is, any other error as a bland -32603 (or with the reason
+ * of the signal, once that has aborted).
  */
-export type Handler = (method: string, params: Params, context: Context) => unknown;
+export type Handler = (
+  method: string,
+  params: Params,
+  context: Context,
+) => object | Promise<object>;
 
 /** The signal aborts when nobody wants the answer any more. */
 export type Context = { readonly signal: AbortSignal };
@@ -96,8 +101,8 @@ export class Peer {
    * Sends a request. Its result may take for ever: see `abandon`.
    *
    * @returns the id, and a promise of the result. That rejects with the `RpcError` that the
-   *   other side answered with, or with a `ConnectionError` if the connection is closed or
-   *   the answer is no response
+   *   other side answered with, with a `ConnectionError` if that is no response, or with the
+   *   reason given to `abandon` or `close`
    */
   request(method: string, params: Params): { id: Id; result: Promise<unknown> } {
     const id = this.#nextId++;
@@ -223,13 +228,13 @@ export class Peer {
 
   #receiveResponse({ jsonrpc, id, result, error }: Params): void {
     // 1 and "1" are two ids, and ours are numbers.
-    const waiting = isId(id) ? this.#waiting.get(id) : undefined;
+    const waiting = isId(id) && this.#waiting.get(id);
     if (!waiting) {
       // Only what is known to be harmless is shown of it.
       const shown = isId(id) ? ` (id ${JSON.stringify(id)})` : "";
       return this.onNote(`ignored a response to no open request${shown}`);
     }
-    this.#waiting.delete(id as Id);
+    this.#waiting.delete(id);
     if (jsonrpc === "2.0" && isObject(result) && error === undefined) {
       waiting.resolve(result);
     } else if (isObject(error) && isError(error)) {
@@ -276,8 +281,9 @@ export class Peer {
 
   /** Stops serving a request: its signal aborts and nothing is sent. Unknown ids pass. */
   drop(id: unknown): void {
-    const serving = this.#serving.get(id as Id);
-    this.#serving.delete(id as Id);
+    if (!isId(id)) return;
+    const serving = this.#serving.get(id);
+    this.#serving.delete(id);
     serving?.abort.abort(new ConnectionError("the request was cancelled"));
   }
 

@@ -13,7 +13,6 @@ import { ConnectionError } from "./peer.ts";
 
 /** A started server: its two streams, why it has gone once it has, and how to end it. */
 export type Server = {
-  pid?: number | undefined;
   input: Writable;
   output: Readable;
   gone: Promise<string>;
@@ -111,7 +110,6 @@ export function startProcess(
     }
   };
   return {
-    pid: child.pid,
     input: child.stdin,
     output: child.stdout,
     gone,

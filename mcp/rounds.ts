@@ -32,14 +32,19 @@ export class GaveUp extends Error {}
 export const MAX_ROUNDS = 10;
 const PAUSE_MS = 200;
 
+/** A person may look so often whether a page is done with; a program would look for ever. */
+const MAX_LOOKS = 1000;
+
 /**
  * Attempts a request until its result is complete.
  *
  * @param attempt makes the request with what the retry adds; called anew each round
- * @param ask answers one question; what it throws ends the loop, and nothing is retried
+ * @param ask answers one question
  * @param options.signal ends the pause before a retry without questions
  * @returns the complete result
- * @throws {ConnectionError} an unknown or malformed result, or more than 10 rounds
+ * @throws {ConnectionError} an unknown or malformed result, or too many rounds
+ * @throws {GaveUp} the person left a page that was not done with
+ * @throws what `attempt` and `ask` throw, and the signal's reason; nothing is retried then
  */
 export async function untilComplete(
   attempt: Attempt,
@@ -48,6 +53,7 @@ export async function untilComplete(
 ): Promise<Result> {
   let retry: Retry = {};
   let page: InputRequest | undefined; // that the person was sent to
+  let looks = 0;
   for (let round = 0; ;) {
     const result = parseResult(Result, await attempt(retry), "the request");
     if (result.resultType === "complete") return result;
@@ -84,8 +90,11 @@ export async function untilComplete(
     }
     // The very string that came; where none came, none goes out, and "" is a string.
     if (requestState !== undefined) retry.requestState = requestState;
-    // Waiting for a person at a page may take any number of rounds: they set the pace.
+    // Rounds in which a person waits for a page are theirs to count.
     if (!isWaiting) round++;
+    else if (++looks > MAX_LOOKS) {
+      throw new ConnectionError(`the page is not done with after ${MAX_LOOKS} looks`);
+    }
   }
 }
 

@@ -155,8 +155,8 @@ describe("a server that leaves", { concurrency: 4 }, () => {
     exit: /^The server ended with exit code 9\./,
     kill: /^The server was ended by SIGKILL\./,
     "close-stdout": /^The server closed its output\./,
-    "close-stdin": /^The server did not answer \S+ within 1 s/,
-    stop: /^The server did not answer \S+ within 1 s/,
+    "close-stdin": /^The server did not answer \S+ within 2 s/,
+    stop: /^The server did not answer \S+ within 2 s/,
   };
   const few = [
     "call exit legacy",
@@ -173,7 +173,7 @@ describe("a server that leaves", { concurrency: 4 }, () => {
         test(`the client says how the server left: ${what}`, async () => {
           const mark = `mark-${process.pid}-${what.replaceAll(" ", "-")}`;
           const protocol = era === "modern" ? "2026-07-28" : "auto";
-          const args = ["--timeout", "1", "--defaults", "--protocol", protocol];
+          const args = ["--timeout", "2", "--defaults", "--protocol", protocol];
           const { code, stdout, stderr } = await peer("leaves", args, [
             step,
             how,
@@ -238,7 +238,7 @@ describe("a client that leaves", { concurrency: 4 }, () => {
         // To the server a client that is killed looks like one that has closed everything.
         if (how === "is killed") for (const pipe of server.stdio) pipe?.destroy();
         assert.equal(await closed, 0);
-        assert.ok(performance.now() - begin < 6000);
+        assert.ok(performance.now() - begin < 15_000);
         assert.doesNotMatch(stderr, /^\s+at /m, "no stack trace");
       });
     }

@@ -69,6 +69,14 @@ test("it stops waiting to retry when the signal aborts", async () => {
   await assert.rejects(loop, /interrupted/);
 });
 
+test("it does not look for ever whether a page is done with", async () => {
+  const params = { mode: "url", message: "m", url: "https://a.test/" };
+  const inputRequests = { u: { method: "elicitation/create", params } };
+  const attempt = async () => ({ resultType: "input_required", inputRequests });
+  const loop = untilComplete(attempt, async () => ({ action: "accept" }));
+  await assert.rejects(loop, /not done with after 1000 looks/);
+});
+
 test(`it goes ${MAX_ROUNDS} rounds, and takes the result of the last`, async () => {
   const { retries } = await play([...Array(MAX_ROUNDS).fill(asks(["a"])), done]);
   assert.equal(retries.length, MAX_ROUNDS + 1);
