@@ -187,6 +187,7 @@ async function send(
   };
   const onAbort = () => giveUp(signal?.reason);
   signal?.addEventListener("abort", onAbort);
+  if (signal?.aborted) onAbort(); // by whoever saw the line that was sent
   const stop = clock.limit(timeoutMs, () => {
     const reason = `the server did not answer ${method} within ${timeoutMs / 1000} s`;
     giveUp(new ConnectionError(`${reason} (see --timeout)`));
@@ -504,7 +505,7 @@ function readSettings(argv: string[]) {
   try {
     values = read();
   } catch (error) {
-    throw bad(`${(error as Error).message.split(". ")[0]}; ${apart}`);
+    throw bad(`${(error as Error).message.split(/\.\s/)[0]}; ${apart}`);
   }
   if (values.help) return undefined;
   const { server, protocol, timeout } = values;
@@ -762,7 +763,10 @@ async function main(argv: string[]): Promise<void> {
     // The server may have gone on with a default instead, so it is no small thing.
     const [unused] = settings.answers;
     if (unused) {
-      throw new Failure(2, `--answer ${unused[0]}: no question had such a field`);
+      throw new Failure(
+        2,
+        `--answer ${unused[0]}: no question was left with such a field`,
+      );
     }
   } catch (error) {
     say(red(explain(error, stderr.columns ?? Infinity)));

@@ -130,9 +130,11 @@ async function ask(
     "accept-encoding": "identity",
   };
   // Not by fetch: its first call alone takes a twentieth of the time from start to quote.
-  const { get } = /^https:/i.test(url) ? https : http;
+  const { get } = new URL(url).protocol === "https:" ? https : http;
   const request = get(url, { headers, signal });
-  request.on("error", () => {}); // once there is a response, its body breaks off with it
+  // A body that has no length just ends when its connection breaks. This is what tells.
+  let broke: Error | undefined;
+  request.on("error", (error) => (broke = error));
   const responded = once(request, "response", { signal });
   const [response] = (await responded) as [http.IncomingMessage];
   const { statusCode: status = 0 } = response;
@@ -144,6 +146,8 @@ async function ask(
     length += chunk.length;
     if (length > MAX_BODY_BYTES) break;
   }
+  signal.throwIfAborted();
+  if (broke) throw broke;
   if (status !== 200) {
     const hint = [403, 429].includes(status) ? ": it refuses this program" : "";
     return nothing(`Stooq answered with HTTP status ${status}${hint}.`);
@@ -192,7 +196,12 @@ type Row = (column: string) => string | undefined;
 /** The rows of the CSV, if it is the one we know. By name, not by position; N/D is no value. */
 function readRows(csv: string): Row[] | undefined {
   try {
-    const options = { bom: true, trim: true, relax_column_count: true };
+    const options = {
+      bom: true,
+      trim: true,
+      relax_column_count_more: true,
+      skip_empty_lines: true,
+    };
     const [header = [], ...lines]: string[][] = parse(csv, options);
     if (!header.includes("Symbol") || !header.includes("Close")) return undefined;
     return lines.map((line) => (column) => {

@@ -35,13 +35,16 @@ export type Field = Kind & {
   default: Value | undefined;
 };
 
+/** No address is longer, and the patterns of some take time. */
+const MAX_FORMATTED = 10_000;
+
 type Format = keyof typeof FORMATS;
 const FORMATS = {
   email: {
     check: z
       .string()
       .email()
-      .regex(/@(?!.*-\.)/),
+      .regex(/^[^@]*@(?!.*-\.)/),
     example: "ada@example.com",
   },
   // RFC 3986 has no spaces or other letters in a URI, where the URL parser forgives them.
@@ -205,7 +208,9 @@ export function checkValue(field: Field, value: unknown): string | undefined {
       if (length < low || length > high) {
         return `must have ${range(low, high)} characters`;
       }
-      if (!field.format || FORMATS[field.format].check.safeParse(value).success) return;
+      if (!field.format) return;
+      const isShort = length <= MAX_FORMATTED;
+      if (isShort && FORMATS[field.format].check.safeParse(value).success) return;
       return `must be a valid ${field.format}, like ${FORMATS[field.format].example}`;
     }
     case "integer":
@@ -333,16 +338,9 @@ export type Answer =
   | { action: "decline" | "cancel" | "missing" }
   | { action: "invalid"; reason: string };
 
-/** The forms of a server that stay the same object, each read once. */
-const FORMS = new WeakMap<object, Field[]>();
-
 function readOwnForm(requestedSchema: object): Field[] {
-  const known = FORMS.get(requestedSchema);
-  if (known) return known;
   try {
-    const fields = readForm(requestedSchema);
-    FORMS.set(requestedSchema, fields);
-    return fields;
+    return readForm(requestedSchema);
   } catch (error) {
     // No fault of the client's, so it must not be told that its params are invalid.
     throw new Error((error as Error).message);

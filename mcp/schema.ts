@@ -172,11 +172,18 @@ export function parseResult<T>(schema: Shape<T>, result: unknown, what: string):
   );
 }
 
-/** The first thing that a schema found wrong, as a clause. */
+/** The first thing that a schema found wrong, as a clause. No value is quoted in it. */
 export function problem({ issues: [issue] }: z.ZodError): string {
-  const rule =
-    issue?.code === "invalid_type"
-      ? `expected ${issue.expected}, received ${issue.received}`
-      : issue?.message;
-  return [issue?.path.join("."), rule].filter(Boolean).join(": ");
+  return [issue?.path.join("."), rule()].filter(Boolean).join(": ");
+
+  function rule(): string | undefined {
+    switch (issue?.code) {
+      case "invalid_type":
+        return `expected ${issue.expected}, received ${issue.received}`;
+      case "invalid_enum_value":
+        return `expected one of ${issue.options.join(", ")}`;
+      default:
+        return issue?.message;
+    }
+  }
 }

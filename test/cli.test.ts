@@ -317,7 +317,7 @@ test("it says so when an answer was for no question, and prints the result all t
   );
   assert.equal(code, 2);
   assert.equal(JSON.parse(stdout).form.content.titled, "m");
-  assert.match(stderr, /--answer size: no question had such a field/);
+  assert.match(stderr, /--answer size: no question was left with such a field/);
 });
 
 test("it gives answers to the questions that have them, in whatever order", async () => {

@@ -751,6 +751,21 @@ for (const [era, begin] of [
     await assert.rejects(session.request("tools/call", call(), abort.signal), /enough/);
   });
 
+  test(`it cancels a call that is given up while it is being sent (${era})`, async () => {
+    const abort = new AbortController();
+    const onLine = (direction: string, line: string) => {
+      const isCall = direction === "sent" && line.includes("tools/call");
+      if (isCall) abort.abort(new Error("enough"));
+    };
+    const script = async (wire: Wire) => {
+      await begin(wire);
+      const { id } = await wire.next();
+      assert.deepEqual((await wire.next())["params"], { requestId: id });
+    };
+    const { session } = await open(script, { onLine });
+    await assert.rejects(session.request("tools/call", call(), abort.signal), /enough/);
+  });
+
   test(`it does not count the time in which a person thinks (${era})`, async () => {
     const form: Answerer["form"] = async () => {
       await new Promise((resolve) => setTimeout(resolve, 400));

@@ -155,6 +155,7 @@ const FORBIDDEN: [unknown, RegExp][] = [
   [form({ x: { type: "array" } }), /x is an array of something else/],
   [form({ x: { type: ["string", "null"] } }), /x\.type/],
   [form({ x: { type: "null" } }), /x\.type/],
+  [form({ x: { type: "Call 555" } }), /x\.type: expected one of string, [^5]*$/],
   [
     JSON.parse('{"type":"object","properties":{"x":{"type":"number","minimum":1e999}}}'),
     /x\.minimum/,
@@ -180,6 +181,18 @@ for (const [schema, reason] of FORBIDDEN) {
     );
   });
 }
+
+test("it reads a hostile default of a formatted field in no time", () => {
+  for (const format of ["email", "uri", "date", "date-time"]) {
+    for (const text of ["@", "a.", "-", "http://a/"]) {
+      const value = `${text.repeat(200_000)}-.`;
+      const begin = performance.now();
+      const [field] = readForm(form({ x: { type: "string", format, default: value } }));
+      assert.equal(field?.default, undefined);
+      assert.ok(performance.now() - begin < 5000, format);
+    }
+  }
+});
 
 test("it reads titles, and falls back to names and values", () => {
   const [named, bare, short] = readForm(

@@ -238,8 +238,37 @@ test("it gives up on an answer that is for another protocol", async () => {
   assert.match(result.found === "nothing" ? result.reason : "", /did not answer in time/);
 });
 
+for (const cut of ["1,1,1,18", "1"]) {
+  const half = `HTTP/1.1 200 OK\r\n\r\n${HEADER}\r\nNVDA.US,2026-08-20,22:00:12,${cut}`;
+
+  test(`it takes no half of a row for a price when time is up (${cut})`, async () => {
+    answer = ({ socket }) => socket?.write(half);
+    const result = await lookUp(nvda, { server: stooq.url, ...short });
+    assert.match(
+      result.found === "nothing" ? result.reason : "",
+      /did not answer in time/,
+    );
+  });
+
+  test(`it takes no half of a row for a price when the caller gives up (${cut})`, async () => {
+    const abort = new AbortController();
+    answer = ({ socket }) =>
+      socket?.write(half, () => setTimeout(() => abort.abort(new Error("mine")), 20));
+    const result = lookUp(nvda, { server: stooq.url, signal: abort.signal });
+    await assert.rejects(result, /mine/);
+  });
+
+  for (const how of ["resetAndDestroy", "end"] as const) {
+    test(`it takes no half of a row for a price at the ${how} of the connection (${cut})`, async () => {
+      answer = ({ socket }) =>
+        socket?.write(half, () => setTimeout(() => socket[how](), 20));
+      assert.equal((await lookUp(nvda, { server: stooq.url })).found, "nothing");
+    });
+  }
+}
+
 test("it speaks TLS where the URL says so, in whichever case", async () => {
-  const server = stooq.url.replace("http", "HTTPS");
+  const server = stooq.url.replace("http", " HTTPS");
   const result = await lookUp(nvda, { server });
   assert.match(
     result.found === "nothing" ? result.reason : "",
