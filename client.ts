@@ -166,7 +166,7 @@ function attach(server: Server, { onNote = () => {}, onLine }: Options): Link {
 }
 
 /** Sends one request under a time limit. Giving up is told to the server. */
-async function send(
+function send(
   { peer, clock }: Link,
   method: string,
   params: Params,
@@ -177,27 +177,18 @@ async function send(
   },
 ): Promise<unknown> {
   const { timeoutMs = 60_000, signal, isFirst = false } = options;
-  signal?.throwIfAborted();
-  const { id, result } = peer.request(method, params);
-  const giveUp = (reason: unknown) => {
+  return peer.request(method, params, {
+    signal,
+    limit: (expire) =>
+      clock.limit(timeoutMs, () => {
+        const reason = `the server did not answer ${method} within ${timeoutMs / 1000} s`;
+        expire(new ConnectionError(`${reason} (see --timeout)`));
+      }),
     // What opens a connection must not be cancelled; closing it says the same.
-    if (peer.abandon(id, reason) && !isFirst) {
-      peer.notify("notifications/cancelled", { requestId: id });
-    }
-  };
-  const onAbort = () => giveUp(signal?.reason);
-  signal?.addEventListener("abort", onAbort);
-  if (signal?.aborted) onAbort(); // by whoever saw the line that was sent
-  const stop = clock.limit(timeoutMs, () => {
-    const reason = `the server did not answer ${method} within ${timeoutMs / 1000} s`;
-    giveUp(new ConnectionError(`${reason} (see --timeout)`));
+    onAbandon: (requestId) => {
+      if (!isFirst) peer.notify("notifications/cancelled", { requestId });
+    },
   });
-  try {
-    return await result;
-  } finally {
-    stop();
-    signal?.removeEventListener("abort", onAbort);
-  }
 }
 
 function anyOf(one: AbortSignal | undefined, other: AbortSignal): AbortSignal {

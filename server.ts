@@ -325,10 +325,10 @@ async function callTool(
   const outcome = await tool.call(args, round);
   if ("content" in outcome) return outcome;
 
-  const { questions, state: next } = outcome;
-  const asksNothing = Object.keys(questions ?? {}).length === 0;
-  if (asksNothing && next === undefined) throw new Error(`${name} returned nothing`);
-  for (const [key, question] of Object.entries(questions ?? {})) {
+  const { questions = {}, state: next } = outcome;
+  const asks = Object.keys(questions).length > 0;
+  if (!asks && next === undefined) throw new Error(`${name} returned nothing`);
+  for (const [key, question] of Object.entries(questions)) {
     const requiredCapabilities = missing(question, client);
     if (requiredCapabilities) {
       const reason = `${name} has to ask the user for ${key}, and this client can't be asked`;
@@ -343,7 +343,7 @@ async function callTool(
   }
   return {
     resultType: "input_required",
-    ...(!asksNothing && { inputRequests: questions }),
+    ...(asks && { inputRequests: questions }),
     ...(next !== undefined && { requestState: seal(next, binding) }),
   };
 }
@@ -437,22 +437,23 @@ async function askClient(
   { method, params }: InputRequest,
   signal: AbortSignal,
 ): ReturnType<Ask> {
-  signal.throwIfAborted();
   // A question by URL has an id in these versions, by which its end can be told.
-  const own = params["mode"] === "url" ? { elicitationId: randomUUID() } : {};
-  const { id, result } = peer.request(method, { ...params, ...own });
-  const giveUp = (reason: unknown) => {
-    if (peer.abandon(id, reason)) {
-      peer.notify("notifications/cancelled", { requestId: id });
-    }
-  };
-  const onAbort = () => giveUp(signal.reason);
-  signal.addEventListener("abort", onAbort);
-  const timer = setTimeout(() => {
-    giveUp(new ConnectionError("The client did not answer the question in time"));
-  }, QUESTION_MS).unref();
+  const id = params["mode"] === "url" ? { elicitationId: randomUUID() } : {};
   try {
-    const answer = await result;
+    const answer = await peer.request(
+      method,
+      { ...params, ...id },
+      {
+        signal,
+        limit: (expire) => {
+          const late = "The client did not answer the question in time";
+          const expired = () => expire(new ConnectionError(late));
+          const timer = setTimeout(expired, QUESTION_MS).unref();
+          return () => clearTimeout(timer);
+        },
+        onAbandon: (requestId) => peer.notify("notifications/cancelled", { requestId }),
+      },
+    );
     const isAnswer =
       method !== "elicitation/create" || ElicitResult.safeParse(answer).success;
     if (isAnswer && isObject(answer)) return answer;
@@ -462,9 +463,6 @@ async function askClient(
     const question = JSON.stringify(params["message"] ?? method);
     const reason = `${error.code}: ${error.message}`;
     throw new ConnectionError(`The client answered ${question} with error ${reason}`);
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", onAbort);
   }
 }
 

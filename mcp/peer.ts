@@ -54,6 +54,12 @@ export class RpcError extends Error {
 /** An error that stays home: the other side has gone, or does not speak the protocol. */
 export class ConnectionError extends Error {}
 
+export type RequestOptions = {
+  signal?: AbortSignal | undefined;
+  limit?: (expire: (reason: Error) => void) => () => void;
+  onAbandon?: (id: Id) => void;
+};
+
 type Waiting = { resolve(result: unknown): void; reject(reason: unknown): void };
 
 /** A request that is being served. Its signal is made when first asked for: it costs time. */
@@ -98,28 +104,45 @@ export class Peer {
   // --- Sending -------------------------------------------------------------------------
 
   /**
-   * Sends a request. Its result may take for ever: see `abandon`.
+   * Sends a request and waits for its result, however long that takes.
    *
-   * @returns the id, and a promise of the result. That rejects with the `RpcError` that the
-   *   other side answered with, with a `ConnectionError` if that is no response, or with the
-   *   reason given to `abandon` or `close`
+   * @param options.signal gives up waiting and rejects with the signal's reason
+   * @param options.limit starts a clock that may give up too, and returns what stops it
+   * @param options.onAbandon called when waiting is given up, to tell the other side
+   * @throws {RpcError} the error the other side answered with
+   * @throws {ConnectionError} the answer is no response; or the reason given to `close`
    */
-  request(method: string, params: Params): { id: Id; result: Promise<unknown> } {
+  async request(
+    method: string,
+    params: Params,
+    options: RequestOptions = {},
+  ): Promise<unknown> {
+    const { signal, limit, onAbandon } = options;
+    signal?.throwIfAborted();
+    if (this.#closed) throw this.#closed;
     const id = this.#nextId++;
     const result = new Promise((resolve, reject) => {
-      if (this.#closed) return reject(this.#closed);
       this.#waiting.set(id, { resolve, reject });
       this.#send({ jsonrpc: "2.0", id, method, params });
     });
-    return { id, result };
-  }
-
-  /** Gives up waiting: the result rejects with the reason. False if it has come already. */
-  abandon(id: Id, reason: unknown): boolean {
-    const waiting = this.#waiting.get(id);
-    this.#waiting.delete(id);
-    waiting?.reject(reason);
-    return waiting !== undefined;
+    const abandon = (reason: unknown) => {
+      const waiting = this.#waiting.get(id);
+      if (!waiting) return; // the answer has come
+      this.#waiting.delete(id);
+      waiting.reject(reason);
+      onAbandon?.(id);
+    };
+    const onAbort = () => abandon(signal?.reason);
+    signal?.addEventListener("abort", onAbort);
+    if (signal?.aborted) onAbort(); // by whoever saw the line that was sent
+    const stop = limit?.(abandon);
+    try {
+      return await result;
+    } finally {
+      this.#waiting.delete(id);
+      stop?.();
+      signal?.removeEventListener("abort", onAbort);
+    }
   }
 
   notify(method: string, params?: Params): void {

@@ -112,7 +112,7 @@ for (const [line, code, id] of MALFORMED) {
     assert.equal((await wire.next())["id"], "after");
 
     const other = client();
-    const reply = other.peer.request("ask", {}).result;
+    const reply = other.peer.request("ask", {});
     await other.wire.next();
     other.wire.send(line);
     other.wire.send(result(1, {}));
@@ -219,7 +219,7 @@ test("it keeps any other error to itself, and its own side", async () => {
 test("it drops requests that it has no handler for", async () => {
   const { peer, wire, notes } = client();
   wire.send(request("r1", "roots/list"));
-  const reply = peer.request("ask", {}).result;
+  const reply = peer.request("ask", {});
   assert.equal((await wire.next())["method"], "ask");
   wire.send(result(1, {}));
   await reply;
@@ -252,7 +252,7 @@ test("it finishes when all is answered, and hurries what is slow", async () => {
 
 test("it gives each request its own answer, in any order", async () => {
   const { peer, wire } = client();
-  const replies = Array.from({ length: 50 }, (_, n) => peer.request("ask", { n }).result);
+  const replies = Array.from({ length: 50 }, (_, n) => peer.request("ask", { n }));
   const asked = [];
   for (let n = 0; n < 50; n++) asked.push(await wire.next());
   for (const { id, params } of asked.reverse()) wire.send(result(id, params));
@@ -264,7 +264,7 @@ test("it gives each request its own answer, in any order", async () => {
 
 test("it rejects with the error that was answered", async () => {
   const { peer, wire } = client();
-  const reply = peer.request("ask", {}).result;
+  const reply = peer.request("ask", {});
   await wire.next();
   wire.send(error(1, -32000, "no", [1]));
   await assert.rejects(
@@ -281,7 +281,7 @@ for (const answer of [
 ]) {
   test(`it rejects an answer like ${JSON.stringify(answer)}`, async () => {
     const { peer, wire } = client();
-    const reply = peer.request("ask", {}).result;
+    const reply = peer.request("ask", {});
     await wire.next();
     wire.send(answer);
     await assert.rejects(reply, ConnectionError);
@@ -290,40 +290,65 @@ for (const answer of [
 
 test("it ignores unknown, second and text-typed answers", async () => {
   const { peer, wire, notes } = client();
-  const reply = peer.request("ask", {}).result;
+  const reply = peer.request("ask", {});
   await wire.next();
   wire.send(result(999, {}));
   wire.send(result("1", { wrong: true }));
   wire.send(result(1, { right: true }));
   wire.send(result(1, { late: true }));
   assert.deepEqual(await reply, { right: true });
-  const again = peer.request("ask", {}).result;
+  const again = peer.request("ask", {});
   assert.equal((await wire.next())["id"], 2);
   wire.send(result(2, {}));
   await again;
   assert.equal(notes.length, 3);
 });
 
-test("it gives up waiting once, and tells whether it was not too late", async () => {
+test("it gives up when the signal aborts, and tells", async () => {
   const { peer, wire, notes } = client();
-  const { id, result: reply } = peer.request("ask", {});
+  const abort = new AbortController();
+  const abandoned: unknown[] = [];
+  const onAbandon = (id: unknown) => abandoned.push(id);
+  const reply = peer.request("ask", {}, { signal: abort.signal, onAbandon });
   await wire.next();
-  assert.equal(peer.abandon(id, new Error("enough")), true);
+  abort.abort(new Error("enough"));
   await assert.rejects(reply, /enough/);
-  assert.equal(peer.abandon(id, new Error("again")), false);
+  assert.deepEqual(abandoned, [1]);
   wire.send(result(1, {}));
-  const next = peer.request("ask", {}).result;
+  const next = peer.request("ask", {});
   await wire.next();
   wire.send(result(2, {}));
   await next;
   assert.equal(notes.length, 1);
 });
 
+test("it gives up when a clock says so, tells once, and stops the clock", async () => {
+  const { peer, wire } = client();
+  const seen: unknown[] = [];
+  let expire = (_reason: Error) => {};
+  const options = {
+    limit: (end: typeof expire) => ((expire = end), () => seen.push("stopped")),
+    onAbandon: (id: unknown) => seen.push(id),
+  };
+  const reply = peer.request("ask", {}, options);
+  await wire.next();
+  expire(new Error("enough"));
+  expire(new Error("again"));
+  await assert.rejects(reply, /enough/);
+  assert.deepEqual(seen, [1, "stopped"]);
+  const answered = peer.request("ask", {}, options);
+  await wire.next();
+  wire.send(result(2, {}));
+  await answered;
+  expire(new Error("too late"));
+  assert.deepEqual(seen, [1, "stopped", "stopped"]);
+});
+
 test("it ends all waiting requests with the cause when it is closed, and later ones too", async () => {
   const { peer } = client();
-  const replies = [peer.request("a", {}).result, peer.request("b", {}).result];
+  const replies = [peer.request("a", {}), peer.request("b", {})];
   peer.close(new ConnectionError("gone"));
-  for (const reply of [...replies, peer.request("c", {}).result])
+  for (const reply of [...replies, peer.request("c", {})])
     await assert.rejects(reply, /gone/);
 });
 
@@ -331,7 +356,7 @@ test("it shows every line that goes either way", async () => {
   const { peer, wire } = client();
   const lines: string[] = [];
   peer.onLine = (direction, line) => lines.push(`${direction} ${line}`);
-  const reply = peer.request("ask", {}).result;
+  const reply = peer.request("ask", {});
   await wire.next();
   wire.send("junk");
   wire.send(result(1, {}));

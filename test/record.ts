@@ -205,7 +205,7 @@ export function declaration(file: string, name: string): string {
   const word = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const keyword = "(export )?((async )?function\\*?|const|type|class) ";
   const topLevel = new RegExp(`^${keyword}${word}(?![\\w$])`);
-  const method = new RegExp(`^  (async )?${word}\\(.*[({]$`);
+  const method = new RegExp(`^  (async )?${word}\\((.*[({])?$`);
   const find = (start: RegExp) => lines.findIndex((line) => start.test(line));
   const first = [find(topLevel), find(method)].find((at) => at >= 0);
   if (first === undefined) throw new Error(`${file} has no ${name}`);
