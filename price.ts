@@ -11,6 +11,7 @@ import { once } from "node:events";
 import * as http from "node:http";
 import * as https from "node:https";
 import { parse } from "csv-parse/sync";
+import * as z from "zod/v3";
 
 export type Quote = {
   /** As the user knows it, like NVDA or TSCO.UK. */
@@ -225,7 +226,7 @@ function readQuote(rows: Row[], symbol: StockSymbol): Lookup {
   if (close === undefined) return unknown(symbol);
   const price = /^\d+(\.\d+)?$/.test(close) ? Number(close) : 0;
   if (!(price > 0 && price < Infinity)) return UNREADABLE;
-  if (date === undefined || !isDay(date)) return UNREADABLE;
+  if (date === undefined || !z.string().date().safeParse(date).success) return UNREADABLE;
   return {
     found: "quote",
     quote: {
@@ -237,12 +238,6 @@ function readQuote(rows: Row[], symbol: StockSymbol): Lookup {
       source: "stooq",
     },
   };
-}
-
-/** A day that there is, as YYYY-MM-DD. */
-function isDay(text: string): boolean {
-  const day = /^\d{4}-\d\d-\d\d$/.test(text) ? new Date(text) : undefined;
-  return day?.toJSON()?.startsWith(text) ?? false;
 }
 
 // --- The queue ---------------------------------------------------------------------------

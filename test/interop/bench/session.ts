@@ -1,6 +1,6 @@
 /**
  * One session of the benchmark in a process of its own, with the server as its child:
- * `session.ts <ours|v2|v1> <version> <calls|questions|large|memory>`. Prints figures as JSON.
+ * `session.ts <ours|v2|v1|floor> <version> <calls|questions|large|memory>`. Prints figures as JSON.
  */
 import { strict as assert } from "node:assert";
 import { fileURLToPath } from "node:url";
@@ -55,7 +55,6 @@ async function large(bytes: number, way: "up" | "down") {
 
 async function after(calls: number) {
   await time(calls, 64, echo);
-  globalThis.gc?.();
   return JSON.parse(String(await session.call("memory", {})));
 }
 
