@@ -2,16 +2,21 @@
  * The slice of MCP that is spoken here: versions, error codes and the shape of every message,
  * each once, as a zod schema with its type inferred from it.
  *
- * All objects are open: keys that we do not know pass through, as the protocol wants. Shapes
- * are those of revision 2026-07-28; the few that only older revisions have come last.
- *
- * `zod/v3` is zod's older entry, with all that is needed here. The newer one loads its messages
- * in sixty languages, which would be a fifth of the time from the start of the pair to a quote.
+ * All objects are open: keys that are not known here pass through, as the protocol wants. A
+ * null in an optional key counts as an absent key: servers and clients in many languages write
+ * null for what they leave out. Shapes are those of revision 2026-07-28; what only the older
+ * revisions have comes last.
  *
  * @see https://modelcontextprotocol.io/specification/2026-07-28/schema
  */
-import * as z from "zod/v3";
-import { ConnectionError, INVALID_PARAMS, isObject, RpcError } from "./peer.ts";
+import * as z from "zod";
+import {
+  ConnectionError,
+  INVALID_PARAMS,
+  isObject,
+  RpcError,
+  type Params,
+} from "./peer.ts";
 
 // --- Versions and codes ------------------------------------------------------------------
 
@@ -28,132 +33,138 @@ export const UNSUPPORTED_VERSION = -32022;
 export const PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion";
 export const CLIENT_INFO = "io.modelcontextprotocol/clientInfo";
 export const CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
-export const LOG_LEVEL = "io.modelcontextprotocol/logLevel";
 export const SERVER_INFO = "io.modelcontextprotocol/serverInfo";
 
 // --- Every request and result ------------------------------------------------------------
 
-/** An object with these keys and any others. */
-export const object = <Shape extends z.ZodRawShape>(shape: Shape) =>
-  z.object(shape).passthrough();
+/** A key that may be left out, also by null; `absent` is what stands for it then. */
+export const optional = <Schema extends z.ZodType, Absent = undefined>(
+  schema: Schema,
+  absent?: Absent,
+) => schema.nullish().transform((value) => value ?? (absent as Absent));
 
-export const Implementation = object({ name: z.string(), version: z.string() });
+export const Implementation = z.looseObject({ name: z.string(), version: z.string() });
 export type Implementation = z.infer<typeof Implementation>;
 
-const Capability = object({});
-export const ClientCapabilities = object({
-  elicitation: object({
-    form: Capability.optional(),
-    url: Capability.optional(),
-  }).optional(),
-  sampling: Capability.optional(),
-  roots: Capability.optional(),
+const Capability = z.looseObject({});
+export const ClientCapabilities = z.looseObject({
+  elicitation: z
+    .looseObject({ form: Capability.nullish(), url: Capability.nullish() })
+    .nullish(),
+  sampling: Capability.nullish(),
+  roots: Capability.nullish(),
 });
 export type ClientCapabilities = z.infer<typeof ClientCapabilities>;
 
 /** What a request's `_meta` must hold. */
-export const Envelope = object({
+export const Envelope = z.looseObject({
   [PROTOCOL_VERSION]: z.string(),
   [CLIENT_CAPABILITIES]: ClientCapabilities,
-  [CLIENT_INFO]: Implementation.optional(),
+  [CLIENT_INFO]: Implementation.nullish(),
 });
 
 /** An absent `resultType` is what servers of earlier revisions send, and means complete. */
-export const Result = object({ resultType: z.string().default("complete") });
+export const Result = z.looseObject({ resultType: optional(z.string(), "complete") });
 export type Result = z.infer<typeof Result>;
 
-export const DiscoverResult = object({
-  supportedVersions: z.array(z.string()),
-  // For display only: a strange name is no reason to leave.
-  _meta: object({ [SERVER_INFO]: Implementation })
-    .optional()
-    .catch(undefined),
-});
+export const DiscoverResult = z.looseObject({ supportedVersions: z.array(z.string()) });
 
-export const UnsupportedVersion = object({ supported: z.array(z.string()) });
+export const UnsupportedVersion = z.looseObject({ supported: z.array(z.string()) });
 
 // --- Tools -------------------------------------------------------------------------------
 
 /** A question that a server asks: an elicitation, or another kind of request. */
-export const InputRequest = object({
+export const InputRequest = z.looseObject({
   method: z.string(),
-  params: object({}).default({}),
+  params: optional(z.looseObject({}), {}),
 });
 export type InputRequest = z.infer<typeof InputRequest>;
 
 /** The result that answers a question, under whatever key the question had. */
 export type InputResponse = Record<string, unknown>;
 
-export const InputRequired = object({
-  resultType: z.literal("input_required"),
+export const InputRequired = z.looseObject({
   // As it came, whatever its keys are: z.record would lose the key __proto__.
-  inputRequests: z
-    .custom<Record<string, InputRequest>>(isObject, "must be an object")
-    .optional(),
-  requestState: z.string().optional(),
+  inputRequests: optional(
+    z.custom<Record<string, unknown>>(isObject, "expected an object"),
+  ),
+  requestState: optional(z.string()),
 });
-export type InputRequired = z.infer<typeof InputRequired>;
 
-export const CallToolParams = object({
+const anyObject = z.custom<Params>(isObject, "expected an object");
+
+export const CallToolParams = z.looseObject({
   name: z.string(),
-  // Clients in languages with nulls send null for no arguments.
-  arguments: z.record(z.unknown()).nullish(),
-  inputResponses: z.record(z.unknown()).optional(),
+  arguments: anyObject.nullish(),
+  inputResponses: anyObject.nullish(),
   requestState: z.unknown().optional(), // checked with its seal
 });
 
-export const CallToolResult = object({
-  content: z.array(object({ type: z.string() })),
+export const CallToolResult = z.looseObject({
+  content: optional(z.array(z.looseObject({ type: z.string() })), []),
   structuredContent: z.unknown().optional(),
-  isError: z.boolean().optional(),
+  isError: optional(z.boolean()),
 });
 export type CallToolResult = z.infer<typeof CallToolResult>;
 
-export const ListToolsResult = object({
-  tools: z.array(object({ name: z.string() })),
+export const ListToolsResult = z.looseObject({
+  tools: z.array(
+    z.looseObject({
+      name: z.string(),
+      description: optional(z.string()),
+      inputSchema: z.unknown().optional(),
+    }),
+  ),
+  nextCursor: optional(z.string()),
 });
+export type ListedTool = z.infer<typeof ListToolsResult>["tools"][number];
 
 // --- Elicitation -------------------------------------------------------------------------
 
 /** `mode` is absent in older revisions, and absent means form. */
-export const ElicitParams = object({
-  mode: z.string().default("form"),
+export const ElicitParams = z.looseObject({
+  mode: optional(z.string(), "form"),
   message: z.string(),
   requestedSchema: z.unknown().optional(),
-  url: z.string().optional(),
+  url: optional(z.string()),
 });
 
-export const ElicitResult = object({
+export const ElicitResult = z.looseObject({
   action: z.enum(["accept", "decline", "cancel"]),
   // Checked against the form that was asked; here it is only some object.
-  content: object({}).nullish(),
+  content: anyObject.nullish(),
 });
 export type ElicitResult = z.infer<typeof ElicitResult>;
 
 // --- The handshake of the legacy versions ------------------------------------------------
 
-export const InitializeParams = object({
+export const InitializeParams = z.looseObject({
   protocolVersion: z.string(),
   capabilities: ClientCapabilities,
   clientInfo: Implementation,
 });
 export type InitializeParams = z.infer<typeof InitializeParams>;
 
-export const InitializeResult = object({
-  protocolVersion: z.string(),
-  serverInfo: Implementation.optional().catch(undefined),
-});
+export const InitializeResult = z.looseObject({ protocolVersion: z.string() });
 
 // --- At the edge -------------------------------------------------------------------------
 
-type Shape<T> = z.ZodType<T, z.ZodTypeDef, unknown>;
+/** The `_meta` of params or of a result. */
+export function meta({ _meta }: Params): Params {
+  return isObject(_meta) ? _meta : {};
+}
+
+/** The name that a server gives itself: for display only, so a strange one is none. */
+export function nameOf(serverInfo: unknown): string | undefined {
+  return Implementation.safeParse(serverInfo).data?.name;
+}
 
 /**
  * Parses params that came from the other side.
  *
  * @throws {RpcError} -32602, to be sent back, with one sentence on what is wrong and where
  */
-export function parseParams<T>(schema: Shape<T>, params: unknown, what: string): T {
+export function parseParams<T>(schema: z.ZodType<T>, params: unknown, what: string): T {
   const parsed = schema.safeParse(params);
   if (parsed.success) return parsed.data;
   throw new RpcError(INVALID_PARAMS, `${what}: ${problem(parsed.error)}`);
@@ -164,7 +175,7 @@ export function parseParams<T>(schema: Shape<T>, params: unknown, what: string):
  *
  * @throws {ConnectionError} the other side does not keep to the protocol
  */
-export function parseResult<T>(schema: Shape<T>, result: unknown, what: string): T {
+export function parseResult<T>(schema: z.ZodType<T>, result: unknown, what: string): T {
   const parsed = schema.safeParse(result);
   if (parsed.success) return parsed.data;
   throw new ConnectionError(
@@ -172,18 +183,8 @@ export function parseResult<T>(schema: Shape<T>, result: unknown, what: string):
   );
 }
 
-/** The first thing that a schema found wrong, as a clause. No value is quoted in it. */
-export function problem({ issues: [issue] }: z.ZodError): string {
-  return [issue?.path.join("."), rule()].filter(Boolean).join(": ");
-
-  function rule(): string | undefined {
-    switch (issue?.code) {
-      case "invalid_type":
-        return `expected ${issue.expected}, received ${issue.received}`;
-      case "invalid_enum_value":
-        return `expected one of ${issue.options.join(", ")}`;
-      default:
-        return issue?.message;
-    }
-  }
+/** The first thing that a schema found wrong, as a clause that quotes no value. */
+export function problem({ issues: [issue] }: z.core.$ZodError): string {
+  const rule = (issue?.message ?? "").replace(/^Invalid (input|option): /, "");
+  return [issue?.path.join("."), rule].filter(Boolean).join(": ");
 }
