@@ -71,7 +71,7 @@ const get_stock_price = tool({
     const result = await once("look-up", () => lookUp(symbol, { signal }));
     if (result.found === "quote") return result.quote;
     const { found, reason } = result;
-    const sample = sampleQuote(symbol);
+    const sample = await sampleQuote(symbol);
     if (found === "unknown symbol") throw new ToolError(reason);
     if (!sample || !canAsk()) throw new ToolError(`${reason} ${NEXT_STEP}`);
 

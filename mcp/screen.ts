@@ -4,16 +4,19 @@
  */
 import type { Asker, Person, Question } from "./person.ts";
 import type { ElicitResult } from "./schema.ts";
-import { Status, type Paint } from "./text.ts";
+import { columnsOf, inline, wrap, type Paint } from "./text.ts";
+
+/** To the margin, and away with the row. */
+const ERASE = "\r\x1b[K";
 
 export class Screen {
   readonly paint: Paint;
   /** Called on Ctrl-C at a prompt; its question has then been cancelled. */
   onInterrupt: (wasAsked: boolean) => void = () => {};
-  readonly #status = new Status(process.stderr);
   readonly #closed = new AbortController();
   #person: Person | undefined;
   #news = "";
+  #isDrawn = false;
 
   constructor(paint: Paint) {
     this.paint = paint;
@@ -21,7 +24,7 @@ export class Screen {
 
   /** Prints a line, above the prompt if one is open. */
   say(line: string): void {
-    this.#status.clear();
+    this.#erase();
     if (this.#person) this.#person.print(line);
     else process.stderr.write(`${line}\n`);
   }
@@ -33,7 +36,7 @@ export class Screen {
   ): Promise<ElicitResult> {
     // Loaded with the first question: a call without one never needs it.
     const { Person } = await import("./person.ts");
-    this.#status.clear();
+    this.#erase();
     if (!this.#person) {
       this.#person = new Person(process.stdin, process.stderr, this.paint);
       this.#person.onInterrupt = (wasAsked) => this.onInterrupt(wasAsked);
@@ -48,11 +51,11 @@ export class Screen {
     const timer = setInterval(() => {
       if (this.#person?.isAsking) return;
       const seconds = Math.round((performance.now() - begin) / 1000);
-      this.#status.show(`Waiting for ${what} … ${seconds} s ${this.#news}`);
+      this.#draw(`Waiting for ${what} … ${seconds} s ${this.#news}`);
     }, 1000);
     return () => {
       clearInterval(timer);
-      this.#status.clear();
+      this.#erase();
       this.#news = "";
     };
   }
@@ -65,7 +68,20 @@ export class Screen {
   /** Takes open questions off the screen. */
   close(): void {
     this.#closed.abort(new Error("the call has ended"));
-    this.#status.clear();
+    this.#erase();
     this.#person?.close();
+  }
+
+  /** One row, cut to the width: of two, one would stay. Nothing without a terminal. */
+  #draw(text: string): void {
+    if (!process.stderr.isTTY || process.env["TERM"] === "dumb") return;
+    const [row = ""] = wrap(inline(text), columnsOf(process.stderr) - 1);
+    process.stderr.write(`${ERASE}${row}`);
+    this.#isDrawn = true;
+  }
+
+  #erase(): void {
+    if (this.#isDrawn) process.stderr.write(ERASE);
+    this.#isDrawn = false;
   }
 }

@@ -62,6 +62,7 @@ function talk(protocol: string, action: "accept" | "decline"): Promise<Talk> {
     };
     const env = { STOOQ_URL: stooq.url };
     const session = await connect(() => startProcess("server.ts", [], env, () => {}), {
+      self: { name: "stock-price-client", title: "Stock price", version: "1.0.0" },
       protocol,
       answerer: { form },
       onLine: (direction, line) =>

@@ -44,7 +44,11 @@ function serve(offered: Tools = tools): Wire & { end(): Promise<Params[]> } {
 }
 
 /** Past the handshake. */
-async function serveLegacy(capabilities: unknown, version = LEGACY, offered = tools) {
+async function serveLegacy(
+  capabilities: unknown,
+  version = LEGACY,
+  offered: Tools = tools,
+) {
   const wire = serve(offered);
   wire.send(initialize(capabilities, version));
   await wire.next();
