@@ -243,10 +243,7 @@ function listOf(tools: ListedTool[]): string {
         const { type, description = "" } = isObject(schema) ? schema : {};
         const isRequired = Array.isArray(required) && required.includes(arg);
         const kind = [type, isRequired ? "required" : "optional"].filter(Boolean);
-        return inline(
-          `  ${arg} (${kind.join(", ")}) ${String(description)}`.trimEnd(),
-          1000,
-        );
+        return `  ${inline(`${arg} (${kind.join(", ")}) ${String(description)}`, 1000)}`;
       }),
     ];
   });

@@ -200,7 +200,8 @@ export async function openLegacy(
   try {
     return await handshake(link, options);
   } catch (error) {
-    if (!link.gone.aborted || options.protocol !== "auto") throw error;
+    const { protocol = "auto", signal } = options;
+    if (protocol !== "auto" || !link.gone.aborted || signal?.aborted) throw error;
   }
   await link.server.stop();
   const second = again();
