@@ -6,9 +6,6 @@
  * `ask` returns the answer if it is there. If not, the run ends at that point, the question
  * goes out, and the tool runs again from the top with the answer. What was answered, and what
  * `once` found, travels in the sealed `requestState`; nothing is kept on the server.
- *
- * Below lies the primitive that the dispatch in modern.ts knows: a `call` that returns a result
- * or `{ questions, state }`.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
@@ -17,28 +14,25 @@ import { formRequest, ownForm, readAnswer } from "./form.ts";
 import type { Params } from "./peer.ts";
 import { problem, type CallToolResult, type InputRequest } from "./schema.ts";
 
-// --- The primitive -----------------------------------------------------------------------
-
 export type Tools = Record<string, Tool>;
 
-/** Everything but `call` is what `tools/list` says of the tool. */
+/** The primitive, and what travels. */
 export type Tool = {
   title?: string | undefined;
   description: string;
   inputSchema: object;
   outputSchema?: object | undefined;
   annotations?: object | undefined;
-  /** Runs from the top on every round. */
+  /** Runs from the top on every round. The rest is what `tools/list` says of the tool. */
   call(args: Params, round: Round): Promise<CallToolResult | Questions>;
 };
 
-/** What a round knows beside the arguments. */
 export type Round = {
   /** What came back for the questions of the last round, by their keys; not yet checked. */
   answers: Params;
   /** What the last round passed on. The client can neither have read nor changed it. */
   state: unknown;
-  /** Whether the client has declared what this question takes. Asking another ends the call. */
+  /** Whether the client declares what this question takes. If not, asking it ends the call. */
   canAsk(question: InputRequest): boolean;
   /** Aborts when nobody waits for the result any more. */
   readonly signal: AbortSignal;
@@ -47,31 +41,34 @@ export type Round = {
 /** A wish to be called again, with the answers and with this state, which must be JSON. */
 export type Questions = { questions?: Record<string, InputRequest>; state?: unknown };
 
-/** The result of a call that failed: text only, as other content would have to fit a schema. */
+/** A call that failed. Text only: other content would have to fit the output schema. */
 export function failure(text: string): CallToolResult {
   return { content: [{ type: "text", text }], isError: true };
 }
 
 // --- What its author sees ----------------------------------------------------------------
 
+type Schema = z.ZodObject;
 type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 
-/** What a run may do. Keys are names: one use each in a run, so a loop needs one an item. */
+/** Keys are names: one use each in a run, so a loop needs one an item. */
 export type Run = {
   /** Returns the user's answer as the form parses it, or throws `Refused`. */
-  ask<F extends z.ZodObject>(key: string, message: string, form: F): Promise<z.output<F>>;
+  ask<F extends Schema>(key: string, message: string, form: F): Promise<z.output<F>>;
   /** Does work that must not be done again with every run, and keeps what it returns. */
   once<Value extends Json>(key: string, work: () => Promise<Value>): Promise<Value>;
-  /** Whether this client shows forms. If it doesn't, `ask` ends the call. */
+  /** Whether the client shows forms. If not, `ask` ends the call. */
   canAsk(): boolean;
-  /** Aborts when nobody waits for the result any more. */
   readonly signal: AbortSignal;
   /** The same in every run of a call, and in no other call: makes an effect happen once. */
-  callId: string;
+  readonly callId: string;
 };
 
-/** The user declined or cancelled. It fails the call, unless the tool catches it. */
-export class Refused extends Error {
+/** Fails the call with a sentence for whoever made it. */
+export class ToolError extends Error {}
+
+/** The user declined or cancelled: fails the call, unless the tool catches it. */
+export class Refused extends ToolError {
   readonly action: "decline" | "cancel";
   constructor(action: "decline" | "cancel", question: string) {
     super(`The user ${action === "decline" ? "declined" : "cancelled"}: "${question}"`);
@@ -79,27 +76,20 @@ export class Refused extends Error {
   }
 }
 
-/** Fails the call with a sentence for whoever made it. */
-export class ToolError extends Error {}
-
 /**
  * Defines a tool. What `run` returns is the text of the result, or, with an `output` schema,
  * its structured content, which must satisfy that schema.
  */
-export function tool<
-  Input extends z.ZodObject,
-  Output extends z.ZodObject | undefined = undefined,
->(definition: {
-  title?: string;
-  description: string;
-  annotations?: object;
-  input: Input;
-  output?: Output;
-  run(
-    args: z.output<Input>,
-    run: Run,
-  ): Promise<Output extends z.ZodObject ? z.input<Output> : string>;
-}): Tool {
+export function tool<In extends Schema, Out extends Schema | undefined = undefined>(
+  definition: Pick<Tool, "title" | "description" | "annotations"> & {
+    input: In;
+    output?: Out;
+    run(
+      args: z.output<In>,
+      run: Run,
+    ): Promise<Out extends Schema ? z.input<Out> : string>;
+  },
+): Tool {
   const { input, output, run, ...described } = definition;
   return {
     ...described,
@@ -117,119 +107,94 @@ export function tool<
       );
       const parsed = await input.safeParseAsync(Object.fromEntries(given));
       if (!parsed.success) return failure(`Invalid arguments: ${problem(parsed.error)}.`);
-      const replay = new Replay(round);
-      const outcome = await run(parsed.data, replay).then(
-        (value) => ({ value }),
-        (error) => ({ error }),
-      );
-      const questions = await replay.end();
+      const { run: own, end } = replay(round);
+      const running = run(parsed.data, own);
+      const questions = await end(running);
       if (questions) return questions; // whatever the run then returned or threw
-      if ("error" in outcome) {
-        const { error } = outcome;
-        if (error instanceof Refused || error instanceof ToolError)
-          return failure(error.message);
+      try {
+        const value = await running;
+        if (!output) return { content: [{ type: "text", text: String(value) }] };
+        const structuredContent = await output.parseAsync(value);
+        const text = JSON.stringify(structuredContent);
+        return { content: [{ type: "text", text }], structuredContent };
+      } catch (error) {
+        if (error instanceof ToolError) return failure(error.message);
         throw error;
       }
-      if (!output) return { content: [{ type: "text", text: String(outcome.value) }] };
-      const structuredContent = await output.parseAsync(outcome.value);
-      const text = JSON.stringify(structuredContent);
-      return { content: [{ type: "text", text }], structuredContent };
     },
   };
 }
 
-function jsonSchema(schema: z.ZodObject, io: "input" | "output"): object {
+function jsonSchema(schema: Schema, io: "input" | "output"): object {
   const { $schema, additionalProperties, ...rest } = z.toJSONSchema(schema, { io });
   return rest;
 }
 
 // --- Running again from the top ----------------------------------------------------------
 
-/** What travels in the state. */
+/** What travels: the digest of each question that was shown, and what came back, as it came. */
 type Memory = {
   callId: string;
-  /** By key: the digest of the question that was shown, and what came back, as it came. */
   asked: Record<string, { digest: string; answer?: unknown }>;
   found: Record<string, Json>;
 };
 
-/** One run: what is known from the earlier ones, and what comes to it. */
-class Replay implements Run {
-  readonly #round: Round;
-  readonly #memory: Memory;
-  readonly #keys = new Set<string>();
-  readonly #questions: Record<string, InputRequest> = {};
-  readonly #begun: Promise<unknown>[] = [];
-  /** A mistake of the author's. No question may hide it. */
-  #mistake: Error | undefined;
+/** One run, and its `end`: what it has to ask, when all that it began is done. */
+function replay(round: Round) {
+  const first: Memory = { callId: randomUUID(), asked: {}, found: {} };
+  const memory = (round.state as Memory | undefined) ?? first;
+  const { callId, asked, found } = memory;
+  // An answer counts only for a question that is out, so never in the first round.
+  for (const [key, out] of Object.entries(asked)) out.answer ??= round.answers[key];
 
-  constructor(round: Round) {
-    this.#round = round;
-    const first: Memory = { callId: randomUUID(), asked: {}, found: {} };
-    this.#memory = (round.state as Memory | undefined) ?? first;
-    // An answer counts only for a question that is out, so never in the first round.
-    for (const [key, asked] of Object.entries(this.#memory.asked)) {
-      asked.answer ??= round.answers[key];
-    }
-  }
+  const questions: Record<string, InputRequest> = {};
+  const begun = new Map<string, Promise<unknown>>();
+  let mistake: Error | undefined; // of the author's: no question may hide it
+  const begin = <Value>(key: string, work: () => Promise<Value>): Promise<Value> => {
+    if (begun.has(key)) mistake = new Error(`the key "${key}" is used twice in one run`);
+    const promise = work();
+    promise.catch(() => {}); // one that is awaited late is no unhandled rejection
+    begun.set(key, promise);
+    return promise;
+  };
 
-  canAsk = () => this.#round.canAsk(formRequest("", {}));
-  get signal() {
-    return this.#round.signal;
-  }
-  get callId() {
-    return this.#memory.callId;
-  }
-
-  ask: Run["ask"] = (key, message, form) =>
-    this.#begin(key, async () => {
-      const { requestedSchema, text } = ownForm(form);
-      const digest = createHash("sha256")
-        .update(message + text)
-        .digest("base64url");
-      const { asked } = this.#memory;
-      const { answer } = asked[key]?.digest === digest ? asked[key] : {};
-      const read = answer === undefined ? undefined : await readAnswer(form, answer);
-      if (read?.action === "accept") return read.value as z.output<typeof form>;
-      if (read && read.action !== "invalid") throw new Refused(read.action, message);
-      asked[key] = { digest };
-      const again = read ? `${read.reason} ${message}` : message;
-      this.#questions[key] = formRequest(again, requestedSchema);
-      throw new Error(`${key} has no answer yet`); // ends the run
-    });
-
-  once: Run["once"] = (key, work) =>
-    this.#begin(key, async () => {
-      const { found } = this.#memory;
-      if (!Object.hasOwn(found, key)) found[key] = this.#throughJson(key, await work());
-      return found[key] as Awaited<ReturnType<typeof work>>;
-    });
-
-  #begin<Value>(key: string, work: () => Promise<Value>): Promise<Value> {
-    if (this.#keys.has(key)) {
-      this.#mistake = new Error(`the key "${key}" is used twice in one run`);
-    }
-    this.#keys.add(key);
-    const begun = work();
-    this.#begun.push(begun);
-    begun.catch(() => {}); // one that is awaited late is no unhandled rejection
-    return begun;
-  }
-
-  /** The value as it will come out of the state: a Date would be another thing then. */
-  #throughJson(key: string, value: Json): Json {
-    const copy = JSON.parse(JSON.stringify(value) ?? "null");
-    if (!isDeepStrictEqual(copy, value)) {
-      this.#mistake = new Error(`once("${key}") found what JSON can't hold`);
-    }
-    return copy;
-  }
-
-  /** Waits for all that was begun; returns the questions, if there are any. */
-  async end(): Promise<Questions | undefined> {
-    await Promise.allSettled(this.#begun);
-    if (this.#mistake) throw this.#mistake;
-    const hasQuestions = Object.keys(this.#questions).length > 0;
-    return hasQuestions ? { questions: this.#questions, state: this.#memory } : undefined;
-  }
+  const run: Run = {
+    ask: (key, message, form) =>
+      begin(key, async () => {
+        const { requestedSchema, text } = ownForm(form);
+        const shown = createHash("sha256").update(`${message}\0${text}`);
+        const digest = shown.digest("base64url");
+        const { answer } = asked[key]?.digest === digest ? asked[key] : {};
+        const read = answer === undefined ? undefined : await readAnswer(form, answer);
+        if (read?.action === "accept") return read.value;
+        if (read && read.action !== "invalid") throw new Refused(read.action, message);
+        asked[key] = { digest };
+        const again = read ? `${read.reason} ${message}` : message;
+        questions[key] = formRequest(again, requestedSchema);
+        throw new Error(`${key} has no answer yet`); // ends the run
+      }),
+    once: (key, work) =>
+      begin(key, async () => {
+        if (!Object.hasOwn(found, key)) {
+          const value = await work();
+          // What comes out of the state must not be another thing, as a Date would be.
+          found[key] = JSON.parse(JSON.stringify(value) ?? "null");
+          const isSame = isDeepStrictEqual(found[key], value);
+          if (!isSame) mistake = new Error(`once("${key}") found what is no JSON`);
+        }
+        return found[key] as Awaited<ReturnType<typeof work>>;
+      }),
+    canAsk: () => round.canAsk(formRequest("", {})),
+    get signal() {
+      return round.signal;
+    },
+    callId,
+  };
+  const end = async (running: Promise<unknown>): Promise<Questions | undefined> => {
+    await Promise.allSettled([running]);
+    await Promise.allSettled(begun.values());
+    if (mistake) throw mistake;
+    return Object.keys(questions).length > 0 ? { questions, state: memory } : undefined;
+  };
+  return { run, end };
 }
