@@ -6,7 +6,13 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { readForm, type Field } from "./form.ts";
-import { INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, type Params } from "./peer.ts";
+import {
+  ConnectionError,
+  INVALID_PARAMS,
+  METHOD_NOT_FOUND,
+  RpcError,
+  type Params,
+} from "./peer.ts";
 import {
   ElicitParams,
   parseParams,
@@ -65,7 +71,8 @@ export async function answerQuestion(
 // --- Pages -------------------------------------------------------------------------------
 
 /** The person gave up on the page at a URL, where there was no question to say so to. */
-export class GaveUp extends Error {}
+export class GaveUp extends ConnectionError {}
+GaveUp.prototype.name = "GaveUp";
 
 const PAUSE_MS = 200;
 

@@ -1,18 +1,17 @@
 /**
  * The conversation of 2024-11-05 to 2025-11-25, both ends of it. It begins with a handshake,
- * `initialize`. A server that needs the user sends the client a request of its own,
- * `elicitation/create`, while the client's request is still open. So the loop runs at the
- * server's end, and the client only answers.
+ * `initialize`. A server that needs the user sends `elicitation/create`, a request of its own,
+ * while the client's request is still open. So the loop runs at the server's end.
  *
- * Tools know nothing of this: the server's end is an interpreter that turns each request into a
- * modern one. Whoever needs no older peers deletes this file and the one expression that uses
- * it in serve.ts and in connect.ts.
+ * The server's end is an interpreter: it turns each request into a modern one, so tools know
+ * nothing of this. To drop the era, delete this file, and in serve.ts and connect.ts its import
+ * and the one expression that uses it.
  *
  * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { answerQuestion, capabilities, GaveUp, withPages } from "./answer.ts";
+import { answerQuestion, capabilities, withPages } from "./answer.ts";
 import type { Link, Options, Session } from "./link.ts";
 import {
   ConnectionError,
@@ -20,6 +19,7 @@ import {
   RpcError,
   type Context,
   type Handler,
+  type Id,
   type Params,
   type Peer,
 } from "./peer.ts";
@@ -53,39 +53,32 @@ import { failure } from "./tool.ts";
 const QUESTION_MS = 10 * 60 * 1000;
 
 /**
- * Serves what belongs to the legacy era, and passes everything else on.
- *
- * @param modern serves modern requests, and so the ones that legacy requests are turned into
- * @param peer the connection, on which the questions go out
+ * Serves what belongs to the legacy era, and passes everything else on to `modern`, which also
+ * serves what legacy requests are turned into. The questions go out on `peer`.
  */
 export function serveLegacy(modern: Handler, peer: Peer): Handler {
   let client: InitializeParams | undefined;
-  let ready: Promise<void> | undefined;
   const { onNotification } = peer;
-  ready = new Promise((resolve) => {
+  let ready: Promise<void> | undefined = new Promise((resolve) => {
     peer.onNotification = (method, params) => {
       if (method === "notifications/initialized") resolve((ready = undefined));
       onNotification?.(method, params);
     };
   });
   return (method, params, context) => {
+    const { [PROTOCOL_VERSION]: version } = meta(params);
     if (method === "initialize") {
       client = parseParams(InitializeParams, params, method);
       return welcome(client, modern, context);
     }
-    const version = meta(params)[PROTOCOL_VERSION];
-    if (!client) {
-      const isPing = method === "ping" && version === undefined;
-      return isPing ? {} : modern(method, params, context);
-    }
-    // Other reserved keys of `_meta` are what some hosts stamp. They say nothing here.
-    const isModern = MODERN_VERSIONS.some((ours) => ours === version);
+    // After the handshake only our own version makes a request modern: some hosts stamp other
+    // versions and other reserved keys, which say nothing here.
+    const isModern = client
+      ? MODERN_VERSIONS.some((ours) => ours === version)
+      : method !== "ping" || version !== undefined;
     if (isModern) return modern(method, params, context);
-    if (method === "ping") return {};
-    const ask = async (question: InputRequest) => {
-      if (ready) await inTime(ready, context.signal);
-      return askClient(peer, question, context.signal);
-    };
+    if (method === "ping" || !client) return {};
+    const ask: Ask = (question) => askClient(peer, question, ready, context.signal);
     return interpret(method, envelop(params, client), { modern, ask, context });
   };
 }
@@ -134,37 +127,38 @@ async function interpret(
   } catch (error) {
     // To these clients a question that can't be asked or answered is a failed call.
     const cantAsk = error instanceof RpcError && error.code === MISSING_CAPABILITY;
-    const isOver = error instanceof ConnectionError || error instanceof GaveUp;
-    if (cantAsk || isOver) return failure(`${error.message}.`);
+    const isOver = cantAsk || error instanceof ConnectionError;
+    if (isOver) return failure(`${error.message}.`);
     throw error;
   }
 }
 
-/** Sends a question as a request. A cancelled call withdraws it. */
+/** Sends a question as a request, once the client is ready. A cancelled call withdraws it. */
 async function askClient(
   peer: Peer,
   { method, params }: InputRequest,
+  ready: Promise<void> | undefined,
   signal: AbortSignal,
 ): Promise<InputResponse> {
-  // A question by URL has an id in these versions, by which its end can be told.
-  const id = params["mode"] === "url" ? { elicitationId: randomUUID() } : {};
   const late = new ConnectionError("The client did not answer the question in time");
+  if (ready) {
+    const limit = sleep(QUESTION_MS, late, { signal, ref: false });
+    if ((await Promise.race([ready, limit])) === late) throw late;
+  }
+  // A question by URL has an id in these versions, by which its end can be told.
+  const id = params["mode"] === "url" && { elicitationId: randomUUID() };
+  const options = {
+    signal,
+    limit: (expire: (reason: Error) => void) => {
+      const timer = setTimeout(expire, QUESTION_MS, late).unref();
+      return () => clearTimeout(timer);
+    },
+    onAbandon: (requestId: Id) => peer.notify("notifications/cancelled", { requestId }),
+  };
   try {
-    const answer = await peer.request(
-      method,
-      { ...params, ...id },
-      {
-        signal,
-        limit: (expire) => {
-          const timer = setTimeout(expire, QUESTION_MS, late).unref();
-          return () => clearTimeout(timer);
-        },
-        onAbandon: (requestId) => peer.notify("notifications/cancelled", { requestId }),
-      },
-    );
-    if (method !== "elicitation/create" || ElicitResult.safeParse(answer).success) {
-      return answer as InputResponse;
-    }
+    const answer = await peer.request(method, { ...params, ...id }, options);
+    if (method !== "elicitation/create") return answer as InputResponse;
+    if (ElicitResult.safeParse(answer).success) return answer as InputResponse;
     throw new ConnectionError("The client's answer to the question is not valid");
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;
@@ -174,22 +168,13 @@ async function askClient(
   }
 }
 
-/** The client has as long to get ready as the person to answer. */
-async function inTime(ready: Promise<void>, signal: AbortSignal): Promise<void> {
-  const late = sleep(QUESTION_MS, undefined, { signal, ref: false }).then(() => {
-    throw new ConnectionError("The client did not say in time that it is initialized");
-  });
-  await Promise.race([ready, late]);
-}
-
 // --- The client's end --------------------------------------------------------------------
 
 /**
- * Opens a session by handshake. Some servers of this era end at a probe, or soon after it;
- * then the handshake is made once more, with a server that was not probed.
+ * Opens a session by handshake. Some servers end at a probe, or soon after it: they get a
+ * handshake without one, on the link that `again` makes.
  *
- * @param again starts the server a second time
- * @throws {ConnectionError} it went away, or shares no version with us
+ * @throws {ConnectionError} the server went away, or shares no version with us
  * @throws {RpcError} it refuses to be initialized
  */
 export async function openLegacy(
@@ -197,22 +182,21 @@ export async function openLegacy(
   again: () => Link,
   options: Options,
 ): Promise<Session> {
+  const { protocol = "auto", signal } = options;
   try {
     return await handshake(link, options);
   } catch (error) {
-    const { protocol = "auto", signal } = options;
     if (protocol !== "auto" || !link.gone.aborted || signal?.aborted) throw error;
   }
   await link.server.stop();
   const second = again();
-  return handshake(second, options).catch(async (error) => {
-    await second.server.stop();
-    throw error;
+  return handshake(second, options).catch((error) => {
+    return second.server.stop().then(() => Promise.reject(error));
   });
 }
 
 async function handshake(link: Link, options: Options): Promise<Session> {
-  const { self, protocol = "auto", signal } = options;
+  const { self, protocol = "auto", signal, answerer } = options;
   const asked = protocol === "auto" ? String(LEGACY_VERSIONS[0]) : protocol;
   const newPages = () =>
     withPages((question, again, { signal }) =>
@@ -228,23 +212,18 @@ async function handshake(link: Link, options: Options): Promise<Session> {
       throw new RpcError(INTERNAL_ERROR, "the question could not be answered");
     }
   };
-  const hello = {
-    protocolVersion: asked,
-    capabilities: capabilities(options.answerer, asked),
-    clientInfo: self,
-  };
+  const declared = capabilities(answerer, asked);
+  const hello = { protocolVersion: asked, capabilities: declared, clientInfo: self };
   const first = link.send("initialize", hello, { signal, isFirst: true });
   const reply = await first.catch((error) => refuse(error, asked));
-  const initialized = parseResult(InitializeResult, reply, "initialize");
-  const { protocolVersion: version, serverInfo } = initialized;
+  const result = parseResult(InitializeResult, reply, "initialize");
+  const { protocolVersion: version, serverInfo } = result;
   if (!LEGACY_VERSIONS.includes(version)) {
-    const ours = LEGACY_VERSIONS.join(", ");
-    throw new ConnectionError(
-      `the server speaks version ${version}, this client ${ours}`,
-    );
+    const ours = `this client ${LEGACY_VERSIONS.join(", ")}`;
+    throw new ConnectionError(`the server speaks version ${version}, ${ours}`);
   }
-  if (version !== asked)
-    options.onNote?.(`the server answers in ${version}, not in ${asked}`);
+  const note = `the server answers in ${version}, not in ${asked}`;
+  if (version !== asked) options.onNote?.(note);
   link.peer.notify("notifications/initialized");
   return {
     version,
@@ -262,8 +241,6 @@ async function handshake(link: Link, options: Options): Promise<Session> {
 function refuse(error: unknown, asked: string): never {
   if (!(error instanceof RpcError) || error.code !== UNSUPPORTED_VERSION) throw error;
   const theirs = UnsupportedVersion.safeParse(error.data).data?.supported.join(", ");
-  const hint = "without --protocol its own version is used";
-  throw new ConnectionError(
-    `the server does not speak ${asked}, but ${theirs ?? "another version"}; ${hint}`,
-  );
+  const spoken = `the server does not speak ${asked}, but ${theirs ?? "others"}`;
+  throw new ConnectionError(`${spoken}; without --protocol its own version is used`);
 }

@@ -1,8 +1,9 @@
 /**
- * A started server and our end of the connection to it, under a clock that stands still while
- * a person is being asked. Each era makes its `Session` of a link.
+ * A started server and our end of the connection to it, every request under a time limit. Each
+ * era makes its `Session` of a link.
  */
 import type { Answerer } from "./answer.ts";
+import { Clock } from "./clock.ts";
 import { ConnectionError, Peer, type Params } from "./peer.ts";
 import type { Server } from "./process.ts";
 import { meta, type Implementation, type Result } from "./schema.ts";
@@ -124,50 +125,4 @@ export class Link {
 
 export function anySignal(one: AbortSignal | undefined, other: AbortSignal): AbortSignal {
   return one ? AbortSignal.any([one, other]) : other;
-}
-
-/** A clock that stands still while a person is being asked. */
-class Clock {
-  #asking = 0;
-  #stoppedAt = 0;
-  #stoodStill = 0;
-
-  /** Milliseconds that have counted. */
-  #now(): number {
-    return (this.#asking > 0 ? this.#stoppedAt : performance.now()) - this.#stoodStill;
-  }
-
-  /** The same answerer; the clock stands still while it is busy. */
-  around({ form, url }: Answerer): Answerer {
-    const pausing =
-      <Args extends unknown[], Answer>(ask: (...args: Args) => Promise<Answer>) =>
-      async (...args: Args) => {
-        if (this.#asking++ === 0) this.#stoppedAt = performance.now();
-        try {
-          return await ask(...args);
-        } finally {
-          if (--this.#asking === 0) {
-            this.#stoodStill += performance.now() - this.#stoppedAt;
-          }
-        }
-      };
-    return { form: pausing(form), ...(url && { url: pausing(url) }) };
-  }
-
-  /** Calls `expire` once `ms` have counted since the last restart, or ten times as many. */
-  limit(ms: number, expire: () => void): { stop(): void; restart(): void } {
-    const last = this.#now() + 10 * ms;
-    let end = this.#now() + ms;
-    let timer: NodeJS.Timeout;
-    const wait = () => {
-      const left = end - this.#now();
-      if (left <= 0) expire();
-      else timer = setTimeout(wait, Math.max(left, 50));
-    };
-    wait();
-    return {
-      stop: () => clearTimeout(timer),
-      restart: () => (end = Math.min(this.#now() + ms, last)),
-    };
-  }
 }
