@@ -40,9 +40,9 @@ const STDERR_TAIL = 8000; // characters
  */
 export function startProcess(
   command: string,
-  args: string[],
-  env: Record<string, string>,
-  onStderr: (text: string) => void,
+  args: string[] = [],
+  env: Record<string, string> = {},
+  onStderr: (text: string) => void = () => {},
 ): Server {
   const isScript = /\.[cm]?[jt]s$/.test(command);
   if (isScript && !existsSync(command)) {
