@@ -138,7 +138,6 @@ async function request(url: string, signal: AbortSignal, onTurn: () => void) {
   let body = "";
   // No more than a quote could need: leaving the loop early drops body and connection.
   for await (const chunk of response) if ((body += chunk).length > MAX_BODY_LENGTH) break;
-  signal.throwIfAborted();
   if (broke) throw broke;
   return { status, body };
 }
