@@ -108,7 +108,7 @@ function nothing(reason: string): Lookup {
 
 // --- HTTP --------------------------------------------------------------------------------
 
-/** One for http, one for https. An agent opens a few connections, and queues requests. */
+/** One for http and one for https. An agent queues what is too much for its sockets. */
 const agents: Record<string, Agent> = {};
 const AGENT_OPTIONS = {
   maxSockets: 8,
@@ -120,9 +120,9 @@ const AGENT_OPTIONS = {
   timeout: DEADLINE_MS,
 };
 
-/** One GET; a redirect would be another, and is not followed. `onTurn`: it left the queue. */
+/** One GET, which follows no redirect. `onTurn` is called when it leaves the queue. */
 async function request(url: string, signal: AbortSignal, onTurn: () => void) {
-  // Loaded with the first look-up. The first call of fetch alone takes longer.
+  // Loaded late to start fast. For the same reason not fetch, whose first call is slow.
   const { protocol } = new URL(url);
   const { Agent, get } =
     protocol === "https:" ? await import("node:https") : await import("node:http");
@@ -138,7 +138,6 @@ async function request(url: string, signal: AbortSignal, onTurn: () => void) {
   let body = "";
   // No more than a quote could need: leaving the loop early drops body and connection.
   for await (const chunk of response) if ((body += chunk).length > MAX_BODY_LENGTH) break;
-  signal.throwIfAborted();
   if (broke) throw broke;
   return { status, body };
 }
@@ -176,7 +175,7 @@ async function readBody(body: string, symbol: StockSymbol): Promise<Lookup> {
 
 function unknown({ shown, stooq }: StockSymbol): Lookup {
   const asked = `Stooq has no price for ${shown} (asked for as ${stooq})`;
-  // To some programs Stooq says so of every stock. A bundled row proves that there is one.
+  // Stooq tells some programs that of every stock. A bundled row proves that it has a price.
   return SAMPLE.includes(`\n${stooq.toUpperCase()},`)
     ? nothing(`${asked}, but it served one before: it may keep programs out.`)
     : { found: "unknown symbol", reason: `${asked}.` };
@@ -199,8 +198,8 @@ async function readRows(csv: string): Promise<Row[]> {
     /^\s*(N\/[DA]|-|)\s*$/i.test(cell) ? undefined : cell.trim();
   const last = header.length - 1;
   for (const line of lines) {
-    // Numbers with commas (230,1) also make more cells than columns, and shift the price.
-    // Then a number stands where the name begins.
+    // A name with commas makes more cells than columns. So do numbers with commas (230,1),
+    // but they shift the price, and a number stands where the name should begin.
     const isName = header[last] === "Name" && /\p{L}/u.test(valueOf(line[last]) ?? "");
     if (line.length > header.length && !isName) throw new Error("shifted");
     line.push(line.splice(last).join(","));
@@ -220,8 +219,8 @@ function readQuote(rows: Row[], symbol: StockSymbol): Lookup {
   const [price = NaN, low = NaN, high = NaN] = ["Close", "Low", "High"].map((column) =>
     Number(/^\d+(\.\d+)?$/.exec(row(column) ?? "")?.[0]),
   );
-  // Beside NaN both of the last two are false: low and high may be missing.
-  const isPrice = price > 0 && price < Infinity && true;
+  // Low and high may be missing: no comparison with NaN is true.
+  const isPrice = price > 0 && price < Infinity && !(price < low || price > high);
   const date = z.iso.date().safeParse(row("Date"));
   if (!isPrice || !date.success) return UNREADABLE;
   const [time = "", name = ""] = ["Time", "Name"].map(row);

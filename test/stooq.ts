@@ -1,9 +1,10 @@
 /**
  * A stand-in for Stooq, for tests and for trying the pair where the network is not:
  *
- *     npx tsx test/stooq.ts
+ *     npx tsx test/stooq.ts [port]
  *     npx tsx client.ts --server server.ts --ticker NVDA --env STOOQ_URL=http://127.0.0.1:8765
  */
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { realpathSync } from "node:fs";
@@ -52,7 +53,7 @@ export async function startStooq(
     hits.push(url.pathname === "/q/l/" ? symbol : url.pathname);
     answer(request, response, symbol);
   });
-  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  await once(server.listen(port, "127.0.0.1"), "listening");
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     hits,
@@ -66,6 +67,15 @@ export async function startStooq(
 }
 
 if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  const { url } = await startStooq(undefined, 8765);
-  console.log(`Serving ${Object.keys(PRICES).join(", ")} at ${url}`);
+  const port = Number(process.argv[2] ?? 8765);
+  try {
+    const { url } = await startStooq(undefined, port);
+    console.log(`Serving ${Object.keys(PRICES).join(", ")} at ${url}`);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    console.error(
+      `The stand-in can't listen on port ${port} (${code}): name another one.`,
+    );
+    process.exitCode = 1;
+  }
 }
