@@ -32,8 +32,11 @@ test("every relative link in README and docs leads somewhere", () => {
 test("every option in README and docs exists, and the help has them all", async () => {
   const help = await record("help");
   const known = new Set(help.match(/--[a-z]+/g));
-  // Of npx, npm and Node, and of the shell.
-  const others = ["--import", "--expose", "--test"];
+  // Of npm and Node, and of the programs that carry the pair over HTTP.
+  const others = ["--import", "--expose", "--test", "--save"].concat(
+    ["--body", "--header", "--allow"], // mcp-remote
+    ["--stdio", "--output", "--stateful", "--port", "--session"], // supergateway
+  );
   for (const { file, text } of pages) {
     for (const [option] of text
       .replaceAll(/<!--|-->/g, "")

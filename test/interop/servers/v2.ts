@@ -1,26 +1,5 @@
 /** A server on SDK v2, for both eras, that asks in every way there is. */
-import { Server } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
-import { asks, echo, toolList } from "./questions.ts";
+import { makeServer } from "./v2-tools.ts";
 
-type State = { round: number; answers: Record<string, unknown> };
-
-serveStdio(() => {
-  const server = new Server(
-    { name: "v2", version: "1.0.0" },
-    { capabilities: { tools: {} } },
-  );
-  server.setRequestHandler("tools/list", () => ({ tools: toolList }));
-  server.setRequestHandler("tools/call", ({ params }, { mcpReq }) => {
-    const given = mcpReq.requestState() as string | undefined;
-    const { round, answers } = given
-      ? (JSON.parse(given) as State)
-      : { round: 0, answers: {} };
-    const all = { ...answers, ...mcpReq.inputResponses };
-    const inputRequests = asks[params.name]?.[round];
-    if (!inputRequests) return echo(all);
-    const requestState = JSON.stringify({ round: round + 1, answers: all });
-    return { resultType: "input_required", inputRequests, requestState } as never;
-  });
-  return server;
-});
+serveStdio(makeServer);
