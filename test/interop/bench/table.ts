@@ -78,7 +78,10 @@ export function bestOf(
 
 function median(values: Values): number {
   const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? NaN;
+  const [low = NaN, high = NaN] = [(sorted.length - 1) >> 1, sorted.length >> 1].map(
+    (at) => sorted[at],
+  );
+  return (low + high) / 2;
 }
 
 /** The median of the ratios of each run: what slows down a whole run cancels out. */
