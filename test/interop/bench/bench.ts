@@ -1,276 +1,255 @@
 /**
- * Our pair against the pairs on the official SDKs:
- * `npm run bench [-- [--runs <n>] [start-up memory calls questions bytes leak]]`. All take
- * turns on the same machine, each run in new processes; a figure is the median of its runs.
- * Prints one table of what was measured, beside what we want it to be.
+ * Our pair against the pairs on the official SDKs, as one table; README.md tells what is
+ * measured and how.
  *
- * The programs run in a copy with one `node_modules`, so that no pair loads zod twice. Linux
- * only: peak memory is read from /proc.
+ *     npm run bench [-- [--runs <n>] [--node24 <path>] [--cores <list>] [<part> …]]
+ *     npm run bench -- --cpu-prof [--node24 <path>]
+ *
+ * Linux only: peak memory is read from /proc.
  */
-import { spawn } from "node:child_process";
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { startStooq } from "../../stooq.ts";
+import { copy, inTurn, run, versionOf, type Figures, type Runner } from "./runs.ts";
+import { bestOf, tableOf, type Row, type Values } from "./table.ts";
 
 const { values, positionals } = parseArgs({
-  options: { runs: { type: "string", default: "11" } },
+  options: {
+    runs: { type: "string", default: "5" },
+    node24: { type: "string" },
+    cores: { type: "string" },
+    "cpu-prof": { type: "boolean", default: false },
+  },
   allowPositionals: true,
 });
 const RUNS = Number(values.runs);
-const wants = (part: string) => positionals.length === 0 || positionals.includes(part);
+if (!(Number.isInteger(RUNS) && RUNS > 0)) throw new Error("--runs must be 1 or more");
+
 const MODERN = "2026-07-28";
 const LEGACY = "2025-11-25";
+const NODE = [process.execPath, "--import", "tsx"];
+const NPX = ["npx", "tsx"];
+const BENCH = "test/interop/bench";
 
-// --- The copy ----------------------------------------------------------------------------
+const rows: Row[] = [];
+const notes: string[] = [];
+if (values.cores !== undefined)
+  notes.push(`Sessions of many calls ran on the cores ${values.cores} alone.`);
 
-const root = fileURLToPath(new URL("../../..", import.meta.url));
-const interop = fileURLToPath(new URL("..", import.meta.url));
-const copy = mkdtempSync(join(tmpdir(), "bench-"));
-process.on("exit", () => rmSync(copy, { recursive: true, force: true }));
-for (const name of ["SIGINT", "SIGTERM"] as const)
-  process.once(name, () => process.exit(1));
-
-for (const path of ["client.ts", "server.ts", "price.ts", "mcp", "tsconfig.json"])
-  cpSync(join(root, path), join(copy, path), { recursive: true });
-for (const path of ["sdk", "bench"])
-  cpSync(join(interop, path), join(copy, "test/interop", path), { recursive: true });
-writeFileSync(join(copy, "package.json"), '{ "type": "module" }');
-mkdirSync(join(copy, "node_modules/.bin"), { recursive: true });
-for (const [from, name] of [
-  [root, "csv-parse"],
-  [root, "picocolors"],
-  [interop, "zod"],
-  [interop, "tsx"],
-  [interop, "@modelcontextprotocol"],
-  [interop, ".bin/tsx"],
-] as const)
-  symlinkSync(join(from, "node_modules", name), join(copy, "node_modules", name));
-
-// --- Runs --------------------------------------------------------------------------------
+// --- Runners -----------------------------------------------------------------------------
 
 const stooq = await startStooq();
 
-/** Runs a program in the copy to its end; returns its output, and when its first came. */
-async function run(command: string, args: string[]) {
-  const begin = performance.now();
-  const child = spawn(command, args, {
-    cwd: copy,
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  let stdout = "";
-  let ms = NaN;
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    if (stdout === "") ms = performance.now() - begin;
-    stdout += text;
-  });
-  const code = await new Promise((resolve) => child.on("close", resolve));
-  if (code !== 0) throw new Error(`${command} ${args.join(" ")}: exit code ${code}`);
-  return { stdout, ms };
-}
-
-type Runner = () => Promise<Record<string, number>>;
-type Figures = Record<string, number>;
-
-/** All runners in turn, `RUNS` times and once before that to warm caches; their medians. */
-async function inTurn(what: string, runners: Record<string, Runner>) {
-  const all: Record<string, number[]> = {};
-  for (let round = 0; round <= RUNS; round++) {
-    process.stderr.write(`\r${what}: run ${round} of ${RUNS} `);
-    for (const [name, runner] of Object.entries(runners))
-      for (const [key, value] of Object.entries(await runner()))
-        if (round > 0) (all[`${name} ${key}`] ??= []).push(value);
-  }
-  process.stderr.write("\n");
-  const medians: Figures = {};
-  for (const [name, values] of Object.entries(all)) medians[name] = median(values);
-  return medians;
-}
-
-function median(values: number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? NaN;
-}
-
-const OURS = ["client.ts", "--server", "server.ts"];
-const V2 = ["client.ts", "--server", "server.ts"].map(inSdk);
-const V1 = ["v1-client.ts", "--server", "v1-server.ts"].map(inSdk);
-
-const JOB = ["--ticker", "NVDA", "--env", `STOOQ_URL=${stooq.url}`];
-
-function inSdk(word: string): string {
-  return word.endsWith(".ts") ? `test/interop/sdk/${word}` : word;
-}
-
-const quote = (launcher: string[], program: string[]): Runner => {
-  const [command = "", ...args] = [...launcher, ...program, ...JOB];
+/** The job of the pair: NVDA, and its price. `node` is the folder of another Node. */
+function quote(launcher: string[], program: string[], node?: string): Runner {
+  const job = ["--ticker", "NVDA", "--env", `STOOQ_URL=${stooq.url}`];
   return async () => {
-    const { stdout, ms } = await run(command, args);
+    const { stdout, ms } = await run([...launcher, ...program, ...job], node);
     if (stdout !== "NVDA 188.5\n") throw new Error(`not a quote: ${stdout}`);
     return { ms };
   };
-};
+}
 
-const floor =
-  ([command = "", ...args]: string[]): Runner =>
-  async () => ({
-    ms: (await run(command, [...args, "test/interop/bench/floor.ts"])).ms,
-  });
+const inSdk = (client: string, server: string, ...more: string[]) => [
+  `test/interop/sdk/${client}`,
+  "--server",
+  `test/interop/sdk/${server}`,
+  ...more,
+];
+const OURS = ["client.ts", "--server", "server.ts"];
+const V2_BOTH = inSdk("client.ts", "server.ts"); // looks for the newer era first, as ours does
+const V2 = [...V2_BOTH, "--protocol", LEGACY]; // what the SDK does unless it is told
+const V1 = inSdk("v1-client.ts", "v1-server.ts");
 
-const startUps = (launcher: string[]): Record<string, Runner> => ({
-  ours: quote(launcher, OURS),
-  v2: quote(launcher, [...V2, "--protocol", LEGACY]), // what the SDK does unless told
-  "v2 auto": quote(launcher, V2),
-  v1: quote(launcher, V1),
-  floor: floor(launcher),
-});
-
-const NODE = [process.execPath, "--import", "tsx"];
-const NPX = ["npx", "tsx"];
-
-const peak = (program: string[]): Runner => {
-  const start = quote([...NODE, "--import", "./test/interop/bench/peak.mjs"], program);
+/** The same, and the peak memory of both processes. */
+function peak(program: string[]): Runner {
+  const start = quote([...NODE, "--import", `./${BENCH}/peak.mjs`], program);
   return async () => {
     await start();
-    const folder = join(copy, "test/interop/bench");
+    const folder = join(copy, BENCH);
     const files = readdirSync(folder).filter((name) => name.endsWith(".kib"));
     if (files.length !== 2) throw new Error(`${files.length} peaks instead of 2`);
     const peaks = files.map((name) => Number(readFileSync(join(folder, name), "utf8")));
     for (const name of files) rmSync(join(folder, name));
     return { mib: peaks.reduce((sum, kib) => sum + kib, 0) / 1024 };
   };
-};
-
-const session = (pair: string, protocol: string, task: string): Runner => {
-  const [command = "", ...loader] = NODE;
-  const script = "test/interop/bench/session.ts";
-  const args = [...loader, "--expose-gc", script, pair, protocol, task];
-  return async () => JSON.parse((await run(command, args)).stdout) as Figures;
-};
-
-const pairs = (task: string): Record<string, Runner> => ({
-  "ours modern": session("ours", MODERN, task),
-  "v2 modern": session("v2", MODERN, task),
-  "ours legacy": session("ours", LEGACY, task),
-  "v2 legacy": session("v2", LEGACY, task),
-  "v1 legacy": session("v1", LEGACY, task),
-  floor: session("floor", "", "calls"),
-});
-
-// --- The table ---------------------------------------------------------------------------
-
-type Row = (string | number | undefined)[];
-const rows: Row[] = [];
-
-/** One line: what, ours, that of version 2, of version 1, of the floor, ratio, target. */
-function row(
-  what: string,
-  unit: string,
-  ours: number,
-  others: { v2?: number; v1?: number; other?: number },
-  ratio: number,
-  target?: ["≤" | "≥", number],
-) {
-  const show = (value?: number) => (value === undefined ? "" : `${round(value)} ${unit}`);
-  const isMet = target && (target[0] === "≤" ? ratio <= target[1] : ratio >= target[1]);
-  const verdict = target ? `${target.join(" ")}${isMet ? "" : " **missed**"}` : "";
-  const { v2, v1, other } = others;
-  rows.push([
-    what,
-    show(ours),
-    show(v2),
-    show(v1),
-    show(other),
-    ratio.toFixed(2),
-    verdict,
-  ]);
 }
 
-function round(value: number): string {
-  return value >= 1000
-    ? Math.round(value).toLocaleString("en")
-    : value.toPrecision(3).replace(/\.0+$/, "");
+/** One session of many calls. */
+function session(pair: string, protocol: string, task: string): Runner {
+  const pinned = values.cores === undefined ? [] : ["taskset", "-c", values.cores];
+  const script = [`${BENCH}/session.ts`, pair, protocol, task];
+  const command = [...pinned, ...NODE, "--expose-gc", ...script];
+  return async () => JSON.parse((await run(command)).stdout);
 }
 
-const get = (figures: Figures, key: string): number => {
-  const value = figures[key];
-  if (value === undefined) throw new Error(`no figure ${key}`);
-  return value;
-};
+// --- Parts -------------------------------------------------------------------------------
 
-if (wants("start-up"))
+async function startUp(): Promise<void> {
   for (const [name, launcher, most] of [
-    ["npx tsx", NPX, 1.35],
-    ["node --import tsx", NODE, 1.7],
+    ["npx tsx", NPX, 1.45],
+    ["node --import tsx", NODE, 1.8],
   ] as const) {
-    const of = await inTurn(`start-up, ${name}`, startUps([...launcher]));
-    const ours = get(of, "ours ms");
-    const v2 = get(of, "v2 ms");
-    const bare = get(of, "floor ms");
-    const what = `Start-up to the quote, \`${name}\``;
-    row(what, "ms", ours, { v2, v1: get(of, "v1 ms") }, ours / v2, ["≤", 0.75]);
-    row(`… against two bare starts`, "ms", ours, { other: bare }, ours / bare, [
-      "≤",
-      most,
-    ]);
-    const auto = get(of, "v2 auto ms");
-    row(
-      `… against SDK v2 in both eras, as ours is`,
-      "ms",
-      ours,
-      { v2: auto },
-      ours / auto,
+    const runners = {
+      ours: quote([...launcher], OURS),
+      v2: quote([...launcher], V2),
+      both: quote([...launcher], V2_BOTH),
+      v1: quote([...launcher], V1),
+      bare: async () => ({ ms: (await run([...launcher, `${BENCH}/floor.ts`])).ms }),
+    };
+    const of = await inTurn(`start-up, ${name}`, RUNS, runners, 1);
+    const [ours, v2, both] = [of("ours", "ms"), of("v2", "ms"), of("both", "ms")];
+    const [v1, bare] = [of("v1", "ms"), of("bare", "ms")];
+    const start = { unit: "ms", better: "less", ours } as const;
+    rows.push(
+      {
+        ...start,
+        what: `Start-up to the quote, \`${name}\`, against SDK v2 in its default mode`,
+        v2,
+        v1,
+        against: v2,
+        reach: 0.75,
+      },
+      {
+        ...start,
+        what: "… against SDK v2 in both eras, as ours is",
+        v2: both,
+        reach: 0.55,
+      },
+      {
+        ...start,
+        what: "… against two bare starts",
+        other: bare,
+        against: bare,
+        reach: most,
+      },
     );
   }
+}
 
-if (wants("memory")) {
-  const of = await inTurn("peak memory", {
-    ours: peak(OURS),
-    v2: peak([...V2, "--protocol", LEGACY]),
-    v1: peak(V1),
+/** A Node that runs TypeScript by itself: the one that was named, or this one. */
+function newNode(): string | undefined {
+  const node = values.node24 ?? process.execPath;
+  const version = execFileSync(node, ["-p", "process.versions.node"], {
+    encoding: "utf8",
   });
-  const [ours, v2] = [get(of, "ours mib"), get(of, "v2 mib")];
-  const what = "Peak memory of both processes";
-  row(what, "MiB", ours, { v2, v1: get(of, "v1 mib") }, ours / v2, ["≤", 0.8]);
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const isNew = major > 22 || (major === 22 && minor >= 18);
+  if (!isNew && values.node24 !== undefined)
+    throw new Error(`--node24 must be Node 22.18 or newer, not ${version.trim()}`);
+  if (isNew) notes.push(`\`node client.ts\` was run on Node ${version.trim()}.`);
+  return isNew ? node : undefined;
 }
 
-for (const [task, what, least] of [
-  ["calls", "Calls", 2.5],
-  ["questions", "Calls with a question", 5],
-] as const) {
-  if (!wants(task)) continue;
-  const of = await inTurn(task, pairs(task));
-  for (const era of ["modern", "legacy"])
-    for (const [key, inFlight] of [
-      ["one", 1],
-      ["many", 64],
-    ] as const) {
-      const ours = get(of, `ours ${era} ${key}`);
-      const v2 = get(of, `v2 ${era} ${key}`);
-      const v1 = of[`v1 ${era} ${key}`];
-      const name = `${what}, ${era}, ${inFlight} in flight`;
-      const others = { v2, ...(v1 !== undefined && { v1 }) };
-      row(name, "/s", ours, others, ours / v2, ["≥", least]);
-      if (inFlight > 1) continue;
-      // A question is a second round.
-      const bare = get(of, "floor one") / (task === "calls" ? 1 : 2);
-      row(`… against bare lines`, "/s", ours, { other: bare }, ours / bare);
-    }
+async function withoutTsx(): Promise<void> {
+  const node = newNode();
+  if (node === undefined) {
+    notes.push(
+      `Left out: \`node client.ts\` without tsx, which Node ${process.versions.node} ` +
+        "can't run; `--node24 <path>` names one that can.",
+    );
+    return;
+  }
+  const of = await inTurn(
+    "start-up without tsx",
+    RUNS,
+    {
+      node: quote([node], OURS, dirname(node)),
+      tsx: quote(NPX, OURS, dirname(node)),
+    },
+    1,
+  );
+  const other = of("tsx", "ms");
+  const what = "`node client.ts`, no tsx, against `npx tsx client.ts` on the same Node";
+  rows.push({
+    what,
+    unit: "ms",
+    better: "less",
+    ours: of("node", "ms"),
+    other,
+    against: other,
+    reach: 0.5,
+  });
 }
 
-if (wants("bytes")) {
-  const of = await inTurn("large messages", {
+async function memory(): Promise<void> {
+  const runners = { ours: peak(OURS), v2: peak(V2), v1: peak(V1) };
+  const of = await inTurn("peak memory", RUNS, runners);
+  const v2 = of("v2", "mib");
+  rows.push({
+    what: "Peak memory of both processes, against SDK v2",
+    unit: "MiB",
+    better: "less",
+    ours: of("ours", "mib"),
+    v2,
+    v1: of("v1", "mib"),
+    against: v2,
+    reach: 0.75,
+  });
+}
+
+const SESSIONS = [
+  ["ours modern", "ours", MODERN],
+  ["v2 modern", "v2", MODERN],
+  ["ours legacy", "ours", LEGACY],
+  ["v2 legacy", "v2", LEGACY],
+  ["v1 legacy", "v1", LEGACY],
+] as const;
+
+/**
+ * The rows of calls of one tool per second.
+ *
+ * @param push the tool of SDK v2 that asks in the other of its two ways, in the legacy era only
+ */
+async function perSecond(what: string, tool: string, push?: string): Promise<void> {
+  const runners: Record<string, Runner> = {};
+  for (const [name, pair, protocol] of SESSIONS)
+    runners[name] = session(pair, protocol, tool);
+  if (push !== undefined) runners["v2 push"] = session("v2", LEGACY, push);
+  const of = await inTurn(what.toLowerCase(), RUNS, runners);
+  for (const [figure, inFlight] of [
+    ["one", 1],
+    ["many", 64],
+  ] as const)
+    rows.push({
+      what: `${what}, legacy, ${inFlight} in flight, against the better SDK`,
+      unit: "/s",
+      better: "more",
+      ours: of("ours legacy", figure),
+      ...legacyV2(of, figure, push !== undefined),
+      v1: of("v1 legacy", figure),
+      reach: 1.15,
+    });
+  for (const [figure, inFlight, reach] of [
+    ["one", 1, 1.8],
+    ["many", 64, 3],
+  ] as const)
+    rows.push({
+      what: `${what}, modern, ${inFlight} in flight, against SDK v2`,
+      unit: "/s",
+      better: "more",
+      ours: of("ours modern", figure),
+      v2: of("v2 modern", figure),
+      reach,
+    });
+}
+
+/** SDK v2 at its best: of its two ways to ask, the faster one. */
+function legacyV2(of: Figures, figure: string, hasTwoWays: boolean) {
+  const v2: Values = of("v2 legacy", figure);
+  if (!hasTwoWays) return { v2 };
+  const pushed: Values = of("v2 push", figure);
+  return bestOf([v2, pushed], "more") === v2
+    ? { v2, by: "inputRequired" }
+    : { v2: pushed, by: "elicitInput" };
+}
+
+async function bytes(): Promise<void> {
+  const of = await inTurn("large messages", RUNS, {
     ours: session("ours", MODERN, "large"),
     v2: session("v2", MODERN, "large"),
   });
@@ -278,39 +257,89 @@ if (wants("bytes")) {
     ["up", "the server"],
     ["down", "the client"],
   ] as const) {
-    const [ours, v2] = [get(of, `ours ${way}16`), get(of, `v2 ${way}16`)];
-    const [small, smallV2] = [get(of, `ours ${way}1`), get(of, `v2 ${way}1`)];
-    row(`1 MiB to ${to}`, "ms", small, { v2: smallV2 }, small / smallV2);
-    row(`16 MiB to ${to}`, "ms", ours, { v2 }, ours / v2, ["≤", 0.6]);
-    row(`… against 1 MiB`, "ms", ours, { other: small }, ours / small, ["≤", 20]);
+    const [ours, small] = [of("ours", `${way}16`), of("ours", `${way}1`)];
+    const large = { unit: "ms", better: "less", ours } as const;
+    const what = `16 MiB to ${to}, against SDK v2`;
+    rows.push(
+      { ...large, what, v2: of("v2", `${way}16`), reach: 0.5 },
+      { ...large, what: "… against 1 MiB", other: small, against: small, reach: 20 },
+    );
   }
 }
 
-if (wants("leak")) {
-  const of = await inTurn("memory of the server", {
-    ours: session("ours", MODERN, "memory"),
+async function leak(): Promise<void> {
+  const runners = { ours: session("ours", MODERN, "heap") };
+  const of = await inTurn("heap of the server", RUNS, runners);
+  const inMiB = (figure: string) =>
+    of("ours", figure).map((bytes) => bytes / 1024 / 1024);
+  const few = inMiB("few");
+  rows.push({
+    what: "Heap of the server after 100,000 calls, against after 10,000",
+    unit: "MiB",
+    better: "less",
+    ours: inMiB("many"),
+    other: few,
+    against: few,
+    reach: 1.1,
   });
-  for (const [key, what] of [
-    ["heap", "Heap of the server"],
-    ["rss", "Memory of the server"],
+}
+
+const PARTS: Record<string, () => Promise<void>> = {
+  calls: () => perSecond("Calls per second", "echo"),
+  questions: async () => {
+    await perSecond("Questions", "ask", "push");
+    await perSecond("Questions, form made once", "askOnce", "pushOnce");
+  },
+  "start-up": startUp,
+  node24: withoutTsx,
+  memory,
+  bytes,
+  leak,
+};
+
+// --- Profiles ----------------------------------------------------------------------------
+
+/** Profiles our server and our client at 64 questions in flight, in both eras. */
+async function profile(): Promise<void> {
+  const [node = "", ...loader] = values.node24 === undefined ? NODE : [values.node24];
+  const script = fileURLToPath(new URL("prof.mjs", import.meta.url));
+  for (const [era, protocol] of [
+    ["modern", MODERN],
+    ["legacy", LEGACY],
   ] as const) {
-    const [many, few] = [get(of, `ours ${key}100`), get(of, `ours ${key}10`)];
-    const MIB = 1024 * 1024;
-    const name = `${what} after 100,000 calls against 10,000`;
-    row(name, "MiB", many / MIB, { other: few / MIB }, many / few, ["≤", 1.1]);
+    const folder = mkdtempSync(join(tmpdir(), `profile-${era}-`));
+    const flags = ["--cpu-prof", `--cpu-prof-dir=${folder}`];
+    const task = [`${BENCH}/session.ts`, "ours", protocol, "profile"];
+    const { stdout } = await run([node, ...flags, ...loader, ...task]);
+    console.log(`\n${era}: ${Math.round(JSON.parse(stdout).many)} questions per second`);
+    // Of each process its main thread, number 0; tsx has another for its hooks.
+    const files = readdirSync(folder).filter((name) =>
+      /\.0\.\d+\.cpuprofile$/.test(name),
+    );
+    spawnSync(process.execPath, [script, ...files], { cwd: folder, stdio: "inherit" });
+    console.log(`\nthe profiles are in ${folder}`);
   }
+}
+
+// --- Main --------------------------------------------------------------------------------
+
+const unknown = positionals.find((part) => !Object.hasOwn(PARTS, part));
+if (unknown !== undefined)
+  throw new Error(`there is no part ${unknown}, but ${Object.keys(PARTS).join(", ")}`);
+
+if (values["cpu-prof"]) await profile();
+else {
+  const begin = performance.now();
+  for (const [name, part] of Object.entries(PARTS))
+    if (positionals.length === 0 || positionals.includes(name)) await part();
+  const minutes = ((performance.now() - begin) / 60_000).toFixed(1);
+  const [cpu] = cpus();
+  console.log(`
+${tableOf(rows)}
+
+${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node} on ${cpus().length} × ${cpu?.model.trim()};
+SDK v2 ${versionOf("@modelcontextprotocol/client")}, SDK v1 ${versionOf("@modelcontextprotocol/sdk")}, zod ${versionOf("zod")}, tsx ${versionOf("tsx")}.
+Medians of ${RUNS} runs in turn, ${minutes} minutes; a ratio is the median of the ratios of each run.
+◄ marks a row in which something that people use is ahead of us.${["", ...notes].join("\n")}`);
 }
 await stooq.close();
-
-const versionOf = (name: string) =>
-  JSON.parse(readFileSync(join(interop, "node_modules", name, "package.json"), "utf8"))
-    .version;
-const [cpu] = cpus();
-const HEAD = ["", "ours", "SDK v2", "SDK v1", "compared with", "ratio", "target"];
-const table = [HEAD, HEAD.map((_, column) => (column ? "--:" : "---")), ...rows];
-console.log(`
-${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${cpus().length} × ${cpu?.model.trim()},
-SDK v2 ${versionOf("@modelcontextprotocol/client")}, SDK v1 ${versionOf("@modelcontextprotocol/sdk")}, zod ${versionOf("zod")}, tsx ${versionOf("tsx")}; medians of ${RUNS} runs in turn.
-The ratio is ours to SDK v2, or to what the column before it says.
-
-${table.map((cells) => `| ${cells.join(" | ")} |`).join("\n")}`);

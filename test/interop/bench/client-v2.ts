@@ -23,10 +23,13 @@ export const open: Open = async (server, protocol) => {
   await client.connect(
     new StdioClientTransport({ command, args, maxBufferSize: MAX_BYTES }),
   );
+  await client.listTools(); // from here on it checks what a tool returns
   return {
     async call(name, args) {
-      const [block] = (await client.callTool({ name, arguments: args })).content;
-      return block?.type === "text" ? block.text : undefined;
+      const reply = await client.callTool({ name, arguments: args });
+      const [block] = reply.content;
+      const structured = reply.structuredContent as Record<string, unknown>;
+      return { text: block?.type === "text" && block.text, structured };
     },
     close: () => client.close(),
   };

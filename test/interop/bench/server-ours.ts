@@ -1,35 +1,81 @@
-/** The tools of the benchmark on our own server. */
+/**
+ * The tools of the benchmark on our own server. With client-ours.ts the only file here that
+ * imports what is measured.
+ */
 import * as z from "zod";
 import { formRequest, readAnswer } from "../../../mcp/form.ts";
-import { start } from "../../../server.ts";
-import { Input, memory, NAME_FORM, QUESTION } from "./tools.ts";
+import { start, type Questions, type Round, type Tools } from "../../../server.ts";
+import {
+  AskInput,
+  AskOutput,
+  EchoInput,
+  EchoOutput,
+  FORM,
+  QUESTION,
+  result,
+} from "./tools.ts";
 
-const text = (text: string) => ({ content: [{ type: "text", text }] });
-const inputSchema = z.toJSONSchema(Input, { io: "input" });
+type Tool = Tools[string];
 
-await start(
-  {
-    echo: {
-      description: "Returns as many characters as are asked for",
-      inputSchema,
-      call: async (args) => text("x".repeat(Input.parse(args).size)),
+/** A tool whose input and output are checked by their schemas, as the SDKs do. */
+function tool<I, O>(
+  description: string,
+  input: z.ZodType<I>,
+  output: z.ZodType<O>,
+  run: (args: I, round: Round) => { text: string; structured: O } | Questions,
+): Tool {
+  return {
+    description,
+    inputSchema: z.toJSONSchema(input, { io: "input" }),
+    outputSchema: z.toJSONSchema(output),
+    async call(args, round) {
+      const outcome = run(input.parse(args), round);
+      if (!("text" in outcome)) return outcome;
+      return result(outcome.text, output.parse(outcome.structured) as object as {});
     },
-    ask: {
-      description: "Asks for a name",
-      inputSchema,
-      async call(_args, { answers }) {
-        const answer = readAnswer(NAME_FORM, answers["name"]);
-        return answer.action === "accept"
-          ? text(String(answer.content["name"]))
-          : { questions: { name: formRequest(QUESTION, NAME_FORM) } };
+  };
+}
+
+/** The name, or the question for it. */
+function askName(form: object, { answers }: Round) {
+  const answer = readAnswer(form, answers["name"]);
+  if (answer.action !== "accept")
+    return { questions: { name: formRequest(QUESTION, form) } };
+  const name = String(answer.content["name"]);
+  return { text: name, structured: { name } };
+}
+
+const Heap = z.object({ heap: z.number() });
+
+const tools: Tools = {
+  echo: tool(
+    "Returns as many characters as are asked for",
+    EchoInput,
+    EchoOutput,
+    ({ text, size }) => ({
+      text: "x".repeat(size),
+      structured: { received: text.length },
+    }),
+  ),
+  ask: tool("Asks for a name", AskInput, AskOutput, (_args, round) =>
+    askName(
+      {
+        type: "object",
+        properties: {
+          name: { type: "string", title: "Name", minLength: 1, maxLength: 40 },
+        },
+        required: ["name"],
       },
-    },
-    memory: {
-      description: "Tells what memory is in use",
-      inputSchema,
-      call: async () => text(JSON.stringify(memory())),
-    },
-  },
-  process.stdin,
-  process.stdout,
-);
+      round,
+    ),
+  ),
+  askOnce: tool("Asks for a name", AskInput, AskOutput, (_args, round) =>
+    askName(FORM, round),
+  ),
+  heap: tool("Tells how many bytes are in use", AskInput, Heap, () => {
+    globalThis.gc?.();
+    return { text: "", structured: { heap: process.memoryUsage().heapUsed } };
+  }),
+};
+
+await start(tools, process.stdin, process.stdout);

@@ -1,6 +1,8 @@
 /**
  * One session of the benchmark in a process of its own, with the server as its child:
- * `session.ts <ours|v2|v1|floor> <version> <calls|questions|large|memory>`. Prints figures as JSON.
+ * `session.ts <ours|v2|v1> <version> <task>`. Prints its figures as JSON. The tasks are `echo`,
+ * `ask`, `askOnce`, `push` and `pushOnce`, which count calls of that tool per second, and
+ * `large`, `heap` and `profile`.
  */
 import { strict as assert } from "node:assert";
 import { fileURLToPath } from "node:url";
@@ -9,74 +11,101 @@ export type Open = (
   server: string,
   protocol: string,
 ) => Promise<{
-  /** Calls a tool and returns the text it answers with. */
-  call(name: string, args: Record<string, unknown>): Promise<unknown>;
+  /** Calls a tool. What it returns has passed the checks that README.md lists. */
+  call(
+    name: string,
+    args: Record<string, unknown>,
+  ): Promise<{ text: unknown; structured: Record<string, unknown> }>;
   close(): Promise<void>;
 }>;
+
+const WARM_MS = 400;
+const COUNT_MS = 1250;
+const PROFILE_MS = 5000;
+const MIB = 1024 * 1024;
 
 const [pair = "", protocol = "", task = ""] = process.argv.slice(2);
 const server = fileURLToPath(new URL(`server-${pair}.ts`, import.meta.url));
 const { open } = (await import(`./client-${pair}.ts`)) as { open: Open };
 const session = await open(server, protocol);
 
-/** Makes `count` calls with so many in flight; returns milliseconds. */
-async function time(count: number, inFlight: number, call: () => Promise<void>) {
-  let left = count;
+/** Repeats a call with so many in flight, as long as `goesOn`. */
+async function repeat(
+  inFlight: number,
+  goesOn: () => boolean,
+  call: () => Promise<void>,
+): Promise<void> {
   const worker = async () => {
-    while (left-- > 0) await call();
+    while (goesOn()) await call();
   };
-  const begin = performance.now();
   await Promise.all(Array.from({ length: inFlight }, worker));
-  return performance.now() - begin;
 }
 
-const echo = async (args: Record<string, unknown> = {}, length = 1) => {
-  const text = await session.call("echo", args);
-  assert.equal(String(text).length, length);
-};
-const ask = async () => assert.equal(await session.call("ask", {}), "Grace");
-
-async function perSecond(count: number, call: () => Promise<void>) {
-  await time(count / 10, 8, call); // warm
-  const one = count / ((await time(count, 1, call)) / 1000);
-  const many = count / ((await time(count, 64, call)) / 1000);
-  return { one, many };
+/** Repeats a call for so many milliseconds; returns how often it was made per second. */
+async function rate(ms: number, inFlight: number, call: () => Promise<void>) {
+  const begin = performance.now();
+  let count = 0;
+  await repeat(
+    inFlight,
+    () => performance.now() - begin < ms,
+    () => call().then(() => void count++),
+  );
+  return (count / (performance.now() - begin)) * 1000;
 }
 
-/** The median of three messages of so many bytes, there or back. */
+async function rates(call: () => Promise<void>) {
+  await rate(WARM_MS, 8, call);
+  return { one: await rate(COUNT_MS, 1, call), many: await rate(COUNT_MS, 64, call) };
+}
+
+async function echo(sent = 0, size = 1): Promise<void> {
+  const args = { ...(sent > 0 && { text: "x".repeat(sent) }), size };
+  const { text, structured } = await session.call("echo", args);
+  assert.equal(String(text).length, size);
+  assert.equal(structured["received"], sent);
+}
+
+async function ask(tool: string): Promise<void> {
+  const { text, structured } = await session.call(tool, {});
+  assert.equal(text, "Grace");
+  assert.equal(structured["name"], "Grace");
+}
+
+/** The median of three messages of so many bytes, there or back, in milliseconds. */
 async function large(bytes: number, way: "up" | "down") {
-  const text = "x".repeat(bytes);
-  const args = way === "up" ? { text } : { size: bytes };
-  const call = () => echo(args, way === "up" ? 1 : bytes);
   const times = [];
-  for (let run = 0; run < 4; run++) times.push(await time(1, 1, call));
+  for (let run = 0; run < 4; run++) {
+    const begin = performance.now();
+    await (way === "up" ? echo(bytes) : echo(0, bytes));
+    times.push(performance.now() - begin);
+  }
   return times.slice(1).sort((a, b) => a - b)[1]; // the first warms
 }
 
-async function after(calls: number) {
-  await time(calls, 64, echo);
-  return JSON.parse(String(await session.call("memory", {})));
+/** What the server's heap holds after so many more calls. */
+async function heapAfter(calls: number) {
+  let left = calls;
+  await repeat(
+    64,
+    () => left-- > 0,
+    () => echo(),
+  );
+  return (await session.call("heap", {})).structured["heap"];
 }
 
-const MIB = 1024 * 1024;
-const TASKS: Record<string, () => Promise<object>> = {
-  calls: () => perSecond(10_000, echo),
-  questions: () => perSecond(10_000, ask),
+const tasks: Record<string, () => Promise<object>> = {
+  echo: () => rates(() => echo()),
   large: async () => ({
     up1: await large(MIB, "up"),
     up16: await large(16 * MIB, "up"),
     down1: await large(MIB, "down"),
     down16: await large(16 * MIB, "down"),
   }),
-  memory: async () => {
-    const [few, many] = [await after(10_000), await after(90_000)];
-    return {
-      rss10: few.rss,
-      rss100: many.rss,
-      heap10: few.heapUsed,
-      heap100: many.heapUsed,
-    };
-  },
+  heap: async () => ({ few: await heapAfter(10_000), many: await heapAfter(90_000) }),
+  profile: async () => ({ many: await rate(PROFILE_MS, 64, () => ask("ask")) }),
 };
-console.log(JSON.stringify(await TASKS[task]?.()));
+for (const tool of ["ask", "askOnce", "push", "pushOnce"])
+  tasks[tool] = () => rates(() => ask(tool));
+
+console.log(JSON.stringify(await tasks[task]?.()));
 await session.close();

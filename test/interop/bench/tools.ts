@@ -1,24 +1,41 @@
-/** What the servers of the benchmark share. */
+/**
+ * What the servers of the benchmark share. Each of them has the same tools:
+ *
+ * - `echo` takes a text and returns another, and tells how long the first was;
+ * - `ask` asks for a name, with the form written inside the handler;
+ * - `askOnce` asks the same with a form that is made once, when the server starts.
+ */
 import * as z from "zod";
 
 /** `text` is ballast for the way there, `size` is how much of it comes back. */
-export const Input = z.object({
+export const EchoInput = z.object({
   text: z.string().default(""),
   size: z.number().default(1),
 });
+export const EchoOutput = z.object({ received: z.number() });
+
+export const AskInput = z.object({});
+export const AskOutput = z.object({ name: z.string() });
 
 export const QUESTION = "What is your name?";
-export const NAME_FORM = {
+
+/** The form, made once: as it travels, and as the check of its answer. */
+export const FORM = {
   type: "object" as const,
-  properties: { name: { type: "string" as const } },
+  properties: {
+    name: { type: "string" as const, title: "Name", minLength: 1, maxLength: 40 },
+  },
   required: ["name"],
 };
+export const Form = z.object({ name: z.string().min(1).max(40) });
 
-/** The buffers of the SDK end at 10 MiB unless they are told otherwise. */
+/** The buffers of the SDKs end at 10 MiB unless they are told otherwise. */
 export const MAX_BYTES = 64 * 1024 * 1024;
 
-export function memory(): { rss: number; heapUsed: number } {
-  globalThis.gc?.();
-  const { rss, heapUsed } = process.memoryUsage();
-  return { rss, heapUsed };
+/** A result: text for a model, and the same or more for a program. */
+export function result<T extends Record<string, unknown>>(
+  text: string,
+  structuredContent: T,
+) {
+  return { content: [{ type: "text" as const, text }], structuredContent };
 }

@@ -62,6 +62,7 @@ const args = [...process.execArgv, values.server];
 await client.connect(
   new StdioClientTransport({ command: process.execPath, args, env: { PATH, ...env } }),
 );
+await client.listTools(); // so that the client can check the result
 const call = { name: "get_stock_price", arguments: { ticker: values.ticker } };
 const { isError, content, structuredContent } = await client.callTool(call);
 const [first] = content;

@@ -2,8 +2,10 @@
 import { parseArgs } from "node:util";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
-import { Quote } from "./quote.ts";
+import {
+  ElicitRequestSchema,
+  type CallToolResult,
+} from "@modelcontextprotocol/sdk/types.js";
 
 const { server, ticker, env } = parseArgs({
   options: {
@@ -25,12 +27,13 @@ await client.connect(
     env: Object.fromEntries(env.map((pair) => pair.split("=", 2))),
   }),
 );
-const { content, structuredContent, isError } = await client.callTool({
+await client.listTools(); // so that the client can check the result
+const { content, structuredContent, isError } = (await client.callTool({
   name: "get_stock_price",
   arguments: { ...(ticker !== undefined && { ticker }) },
-});
+})) as CallToolResult;
 if (isError) throw new Error(JSON.stringify(content));
-const { symbol, price, source, date } = Quote.parse(structuredContent);
+const { symbol, price, source, date } = structuredContent as Record<string, string>;
 const mark = source === "sample" ? ` (bundled sample of ${date}, not a live price)` : "";
 console.log(`${symbol} ${price}${mark}`);
 await client.close();

@@ -12,8 +12,14 @@ const field = (type: "string" | "boolean", title: string, more: object = {}) =>
 const server = new McpServer({ name: "stock-price-server", version: "1.0.0" });
 server.registerTool(
   "get_stock_price",
-  { description: "Looks up a price", inputSchema: Input, outputSchema: QuoteSchema },
-  async ({ ticker = "" }) => {
+  {
+    title: "Get stock price",
+    description: "Looks up the last price of a stock. Asks for the ticker if needed.",
+    inputSchema: Input,
+    outputSchema: QuoteSchema,
+    annotations: { readOnlyHint: true, openWorldHint: true },
+  },
+  async ({ ticker = "" }, { signal }) => {
     if (ticker === "") {
       const answer = await ask(
         "Which stock ticker?",
@@ -25,7 +31,7 @@ server.registerTool(
     }
     const symbol = readSymbol(ticker);
     if (!symbol) return failure(`${JSON.stringify(ticker)} is not a ticker symbol.`);
-    const result = await lookUp(symbol);
+    const result = await lookUp(symbol, { signal });
     if (result.found === "quote") return success(result.quote);
     const sample = result.found === "nothing" && sampleQuote(symbol);
     if (!sample) return failure(result.reason);

@@ -1,2 +1,0 @@
-/** Sends back what it reads. */
-process.stdin.on("data", (chunk) => process.stdout.write(chunk));
