@@ -3,7 +3,7 @@
  * session code, with the bridge in the server's place and a form filled in by its defaults.
  */
 import { fileURLToPath } from "node:url";
-import { connect } from "../../client.ts";
+import { connect } from "../../mcp/connect.ts";
 import { fillDefaults } from "../../mcp/form.ts";
 import { startProcess } from "../../mcp/process.ts";
 import { ListToolsResult } from "../../mcp/schema.ts";
@@ -13,6 +13,7 @@ const session = await connect(
   () =>
     startProcess(bridge, process.argv.slice(2), {}, (text) => process.stderr.write(text)),
   {
+    self: { name: "interop", version: "1.0.0" },
     answerer: {
       form: async ({ fields }) => {
         const content = fillDefaults(fields, {});

@@ -5,7 +5,8 @@
 import { formRequest } from "../../mcp/form.ts";
 import { MISSING_CAPABILITY, type InputRequest } from "../../mcp/schema.ts";
 import { RpcError } from "../../mcp/peer.ts";
-import { start, type Tool, type Tools } from "../../server.ts";
+import { serve } from "../../mcp/serve.ts";
+import type { Tool, Tools } from "../../mcp/tool.ts";
 
 const text = (text: string) => ({ content: [{ type: "text", text }] });
 
@@ -203,4 +204,4 @@ const tools: Tools = {
   ),
 };
 
-await start(tools, process.stdin, process.stdout);
+await serve(tools, { name: "fixtures", version: "1.0.0" });

@@ -3,7 +3,7 @@
  * measured.
  */
 import * as z from "zod";
-import { connect } from "../../../client.ts";
+import { connect } from "../../../mcp/connect.ts";
 import { startProcess } from "../../../mcp/process.ts";
 import { CallToolResult } from "../../../mcp/schema.ts";
 import type { Open } from "./session.ts";
@@ -19,6 +19,7 @@ const OUTPUTS: Record<string, z.ZodType<Record<string, unknown>>> = {
 
 export const open: Open = async (server, protocol) => {
   const session = await connect(() => startProcess(server, [], {}, () => {}), {
+    self: { name: "bench", version: "1.0.0" },
     protocol,
     answerer: { form: async () => ({ action: "accept", content: { name: "Grace" } }) },
   });

@@ -61,7 +61,7 @@ serveStdio(() => {
       const learned = requestState<Learned>();
       if (learned) {
         const symbol = readSymbol(learned.ticker);
-        const sample = symbol && sampleQuote(symbol);
+        const sample = symbol && (await sampleQuote(symbol));
         const consent = acceptedContent(inputResponses, "useSample", Consent);
         return sample && consent?.useSample ? success(sample) : failure(learned.reason);
       }
@@ -77,7 +77,7 @@ serveStdio(() => {
       const result = await lookUp(symbol, { signal: ctx.mcpReq.signal });
       if (result.found === "quote") return success(result.quote);
       const { reason } = result;
-      if (result.found === "unknown symbol" || !sampleQuote(symbol))
+      if (result.found === "unknown symbol" || !(await sampleQuote(symbol)))
         return failure(reason);
       const message = `${reason} Use the bundled price of ${symbol.shown} instead?`;
       const useSample = inputRequired.elicit({ message, requestedSchema: Consent });

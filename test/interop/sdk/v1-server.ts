@@ -33,7 +33,7 @@ server.registerTool(
     if (!symbol) return failure(`${JSON.stringify(ticker)} is not a ticker symbol.`);
     const result = await lookUp(symbol, { signal });
     if (result.found === "quote") return success(result.quote);
-    const sample = result.found === "nothing" && sampleQuote(symbol);
+    const sample = result.found === "nothing" && (await sampleQuote(symbol));
     if (!sample) return failure(result.reason);
     const message = `${result.reason} Use the bundled price instead?`;
     const useSample = field("boolean", "Use the sample", { default: true });
