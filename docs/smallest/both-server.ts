@@ -72,7 +72,7 @@ const send = (message: object) =>
   process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
 
 // Legacy: the server sends its question, and runs the loop.
-const waiting = new Map<unknown, (reply: unknown) => void>(); // For the answer, by its id.
+const waiting = new Map<unknown, (reply: unknown) => void>(); // By question.
 let clientCapabilities: unknown; // The client declares them once, in `initialize`.
 let questions = 0;
 

@@ -23,7 +23,7 @@ const name = { type: "string", title: "Name", description: "What your friends ca
 const requestedSchema = { type: "object", properties: { name }, required: ["name"] };
 const form = { mode: "form", message: "What is your name?", requestedSchema };
 const question = { method: "elicitation/create", params: form };
-const waiting = new Map<unknown, unknown>(); // The call that waits for each open question.
+const waiting = new Map<unknown, unknown>(); // For each question, the call that waits.
 let canAsk = false; // The client declares it once, in `initialize`.
 let questions = 0;
 

@@ -79,6 +79,6 @@ while (result.resultType === "input_required") {
   }
   result = await request("tools/call", { ...call, inputResponses, requestState });
 }
-if (result.resultType !== "complete") fail(`Unknown result: ${result.resultType}.`);
+if ((result.resultType ?? "complete") !== "complete") fail("Unknown kind of result.");
 for (const { type, text } of result.content) console.log(text ?? `(${type})`);
 process.exit(result.isError ? 1 : 0);
