@@ -241,7 +241,7 @@ for (const server of ["legacy-server", "both-server"]) {
 
   test(`${server} asks a legacy client by a request`, async () => {
     for (const elicitation of TAKES_FORMS) {
-      const [, question, , answer] = await talk(server, [
+      const [, question, , answer, ...rest] = await talk(server, [
         hello(elicitation),
         initialized,
         call(0),
@@ -255,6 +255,7 @@ for (const server of ["legacy-server", "both-server"]) {
         [1, "elicitation/create"],
       );
       assert.deepEqual(answer, reply(0, { result: greeted }));
+      assert.deepEqual(rest, []);
     }
   });
 
@@ -373,6 +374,13 @@ for (const server of ["modern-server", "both-server"]) {
   });
 }
 
+test("both-server takes an initialize for legacy, whatever its _meta holds", async () => {
+  const { params, ...rest } = hello({});
+  const initialize = { ...rest, params: { ...(params as object), _meta: meta({}) } };
+  const [welcome] = await talk("both-server", [initialize]);
+  assert.equal(welcome?.["result"].protocolVersion, "2025-11-25");
+});
+
 test("both-server serves both eras on one connection", async () => {
   const _meta = meta({});
   const messages = await talk("both-server", [
@@ -473,6 +481,7 @@ test("modern-client calls again, with the state that it got and under a new id",
       const { id, params } = await read();
       calls.push([id, params]);
       write({ method: "notifications/message", params: { level: "info", data: "hi" } });
+      write({ id: "late", result: text("late") });
       write({ id, result: { ...asked, ...fields } });
     }
     const { id, params } = await read();
