@@ -51,7 +51,7 @@ async function onRequest({ id, method, params }: any): Promise<void> {
   if (method === "ping") send({ id, result: {} });
   else if (params?.mode === "url") deny(-32602, "This client takes forms only");
   else if (method === "elicitation/create") send({ id, result: await ask(params) });
-  else if (id !== undefined) deny(-32601, `Unknown method: ${method}`);
+  else if (id !== undefined) deny(-32601, `Unknown method: ${method}`); // No notification
 }
 
 async function ask({ message, requestedSchema }: any): Promise<object> {

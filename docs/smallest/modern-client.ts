@@ -67,8 +67,8 @@ function fail(reason: unknown): never {
 }
 
 await request("server/discover", {}); // A server of the legacy era refuses it.
-const { tools } = await request("tools/list", {});
-const call = { name: tool ?? tools[0].name, arguments: {} };
+const [first] = (await request("tools/list", {})).tools;
+const call = { name: tool ?? first.name, arguments: {} };
 let result = await request("tools/call", call);
 while (result.resultType === "input_required") {
   const { inputRequests = {}, requestState } = result;
