@@ -196,7 +196,9 @@ const flip = (state: unknown) =>
 /** Where they stand. */
 export const FILES = [
   "README.md",
-  ...readdirSync(`${ROOT}docs`).map((name) => `docs/${name}`),
+  ...readdirSync(`${ROOT}docs`)
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => `docs/${name}`),
 ];
 
 /** A declaration (function, constant, type, class, method) as it stands in a file; or all of it. */
