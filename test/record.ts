@@ -6,12 +6,12 @@
  *     npx tsx test/record.ts
  */
 import { spawn } from "node:child_process";
-import { readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import type { Answerer } from "../mcp/answer.ts";
 import { connect } from "../mcp/connect.ts";
 import type { Params } from "../mcp/peer.ts";
 import { startProcess } from "../mcp/process.ts";
+import { isMain } from "../mcp/serve.ts";
 import { startStooq } from "./stooq.ts";
 import { LEGACY, LOADER, meta, MODERN, request, ROOT, run, Wire } from "./support.ts";
 import { openTerminal } from "./terminal.ts";
@@ -98,7 +98,7 @@ async function wire(
     })
     .join("\n")
     .replaceAll('"_meta": "…"', '"_meta": { … }')
-    .replace(/"requestState": "([^."]{12})[^."]*\.[^"]*"/g, '"requestState": "$1….…"');
+    .replace(/"requestState": "[^"]{13,}"/g, '"requestState": "…"');
 }
 
 /** JSON that breaks its lines only where they would be too long. */
@@ -142,25 +142,26 @@ async function forge(change: (params: Params) => Params): Promise<string> {
   return shown;
 }
 
-/** What is left of server.ts when `legacy` and its half of the door are cut out. */
-export function withoutLegacy(): string {
-  const source = readFileSync(`${ROOT}server.ts`, "utf8");
-  const [before = "", legacy = ""] = source.split(/^\/\/ --- Legacy.*\n/m);
-  const [, after = ""] = legacy.split(/^const GRACE_MS/m);
-  return `${before}const GRACE_MS${after}`.replace("door(tools, peer)", "modern(tools)");
+/** What a program prints that gets these lines, below the command. */
+async function piped(
+  command: string,
+  lines: string[],
+  script: string,
+  args: string[] = [],
+) {
+  const input = lines.map((line) => `${line}\n`).join("");
+  const { stdout, stderr } = await run(script, args, { input });
+  return `$ ${command}\n${stderr}${stdout}`.trimEnd();
 }
 
-async function runWithoutLegacy(args: string[]): Promise<string> {
-  const script = `without-legacy-${process.pid}.ts`;
-  writeFileSync(`${ROOT}${script}`, withoutLegacy());
-  try {
-    const { stdout, stderr } = await run("client.ts", ["--server", script, ...args]);
-    const shown = ["npx tsx client.ts --server server.ts", ...args].join(" ");
-    return `$ ${shown}\n${stdout}${stderr}`.trimEnd();
-  } finally {
-    rmSync(`${ROOT}${script}`);
-  }
+/** Our client with a smallest server, and what passes between them. */
+function smallest(server: string, protocol: string) {
+  const args = `--server docs/smallest/${server} --protocol ${protocol} --tool greet`;
+  const all = `${args} --answer name=Ada -v`;
+  return piped(`npx tsx client.ts ${all}`, [], "client.ts", all.split(" "));
 }
+
+const PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
 
 // --- All of them -------------------------------------------------------------------------
 
@@ -185,13 +186,16 @@ export const RECORDINGS: Record<string, () => Promise<string>> = {
     forge((params) => ({ ...params, requestState: flip(params["requestState"]) })),
   "other arguments": () =>
     forge((params) => ({ ...params, arguments: { ticker: "AAPL" } })),
-  "delete legacy, modern": () => runWithoutLegacy(["--ticker", "NVDA", "--defaults"]),
-  "delete legacy, legacy": () =>
-    runWithoutLegacy(["--ticker", "NVDA", "--defaults", "--protocol", LEGACY]),
+  "tutorial line": () => {
+    const server = "docs/smallest/legacy-server.ts";
+    return piped(`echo '${PING}' | npx tsx ${server}`, [PING], server);
+  },
+  "tutorial legacy": () => smallest("legacy-server.ts", LEGACY),
+  "tutorial modern": () => smallest("modern-server.ts", MODERN),
 };
 
 const flip = (state: unknown) =>
-  String(state).replace(/^./, (first) => (first === "e" ? "f" : "e"));
+  String(state).replace(/^./, (first) => (first === "A" ? "B" : "A"));
 
 /** Where they stand. */
 export const FILES = [
@@ -207,11 +211,12 @@ export function declaration(file: string, name: string): string {
   if (name === "") return text.trimEnd();
   const lines = text.split("\n");
   const word = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  const keyword = "(export )?((async )?function\\*?|const|type|class) ";
+  const keyword = "(export )?((async )?function\\*?|const|let|type|class) ";
   const topLevel = new RegExp(`^${keyword}${word}(?![\\w$])`);
   const method = new RegExp(`^  (async )?${word}\\((.*[({])?$`);
   const find = (start: RegExp) => lines.findIndex((line) => start.test(line));
-  const first = [find(topLevel), find(method)].find((at) => at >= 0);
+  const loop = new RegExp(`^${word} \\(`); // as in `while (…) {`
+  const first = [find(topLevel), find(method), find(loop)].find((at) => at >= 0);
   if (first === undefined) throw new Error(`${file} has no ${name}`);
   const indent = /^ */.exec(lines[first] as string)?.[0] ?? "";
   const isEnd = (line: string) =>
@@ -251,7 +256,7 @@ export async function record(name: string): Promise<string> {
   return recording();
 }
 
-if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
+if (isMain(import.meta.url)) {
   for (const file of FILES) {
     const text = readFileSync(file, "utf8");
     const fresh = await refresh(text, record);
