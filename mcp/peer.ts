@@ -1,9 +1,8 @@
 /**
- * JSON-RPC 2.0 over two byte streams, one message a line, for any protocol made of it: MCP
- * begins in schema.ts. A `Peer` is one end of a connection. It sends requests and
- * notifications, hands what arrives to the handlers assigned to it, and owns everything in
- * flight: the requests it waits for and those it serves. It starts no process and sets no
- * time limit.
+ * JSON-RPC 2.0 over two byte streams, one message a line; MCP begins in schema.ts. A `Peer`
+ * is one end of a connection. It sends requests and notifications, hands what arrives to
+ * its handlers, and owns everything in flight: the requests it waits for and those it
+ * serves. It starts no process and sets no time limit.
  */
 import { isUtf8 } from "node:buffer";
 import type { Readable, Writable } from "node:stream";
@@ -13,12 +12,9 @@ export type Id = string | number;
 export type Params = Record<string, unknown>;
 type Result = object | Promise<object>;
 
-/** What a handler is told beside: the signal aborts when nobody wants the answer any more. */
+/** The signal aborts when nobody wants the answer any more. */
 export type Context = { readonly signal: AbortSignal };
-/**
- * Serves one request. A thrown `RpcError` is sent as it is, any other error as a bland
- * -32603, or with the reason of the signal once that has aborted.
- */
+/** An `RpcError` that is thrown is sent as it is, any other error as a bland -32603. */
 export type Handler = (method: string, params: Params, context: Context) => Result;
 
 export const PARSE_ERROR = -32700;
@@ -27,10 +23,7 @@ export const METHOD_NOT_FOUND = -32601;
 export const INVALID_PARAMS = -32602;
 export const INTERNAL_ERROR = -32603;
 
-/** A longer line is refused and skipped, so that no peer can fill the memory. */
-export const MAX_LINE_BYTES = 32 * 1024 * 1024;
-const END_BYTES = 256; // what is kept of either end of such a line
-const MAX_UNREAD_BYTES = 4 * MAX_LINE_BYTES; // with more, the other side counts as gone
+export const MAX_LINE_BYTES = 32 * 1024 * 1024; // a longer line is refused and skipped
 const BATCH_BYTES = 2048; // what is written at once, when there is more
 const LINES_A_TURN = 1000; // then timers and Ctrl-C get their turn
 const FULL_CHUNK_BYTES = 64 * 1024; // after one, Node reads on in the same turn
@@ -45,7 +38,6 @@ export class RpcError extends Error {
     this.data = data;
   }
 }
-
 /** An error that stays home: the other side has gone, or does not speak the protocol. */
 export class ConnectionError extends Error {}
 
@@ -54,7 +46,6 @@ export type RequestOptions = {
   limit?: (expire: (reason: Error) => void) => () => void;
   onAbandon?: ((id: Id) => void) | undefined;
 };
-
 type Waiting = Omit<RequestOptions, "limit"> & {
   resolve(result: unknown): void;
   reject(reason: unknown): void;
@@ -93,7 +84,6 @@ export class Peer {
 
   /**
    * Sends a request and waits for its result, however long that takes.
-   *
    * @param options.signal gives up waiting and rejects with the signal's reason
    * @param options.limit starts a clock that may give up too, and returns what stops it
    * @param options.onAbandon called when waiting is given up, to tell the other side
@@ -125,7 +115,7 @@ export class Peer {
     waiting?.onAbandon?.(id);
   }
 
-  /** Takes a request from those that wait, unless it has been answered or given up. */
+  /** Answered or given up, a request is none of those that wait any more. */
   #settle(id: unknown): Waiting | undefined {
     const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);
@@ -138,33 +128,33 @@ export class Peer {
     const output = this.#output;
     if (!output.writable) return;
     this.onLine?.("sent", line);
+    // What is written in one turn shares its system calls, but the other side need not wait
+    // for the last of it.
     if (output.writableCorked === 0) {
-      // What is written in one turn shares its system calls.
       output.cork();
       process.nextTick(() => output.uncork());
     }
     output.write(line + "\n");
-    // But the other side need not wait for the last of it.
     if (output.writableLength > BATCH_BYTES) output.uncork();
-    // Not by waiting until it reads: if both sides did so, both could wait for ever.
-    if (output.writableLength > MAX_UNREAD_BYTES) {
-      output.destroy(new ConnectionError("the other side does not read"));
-    }
+    // A side that reads nothing counts as gone. If both waited until the other reads, both
+    // could wait for ever.
+    if (output.writableLength > 4 * MAX_LINE_BYTES) output.destroy(new Error("unread"));
   }
 
   // --- Receiving -----------------------------------------------------------------------
 
   /** Reads messages until the input ends, whether in peace or in an error. */
   listen(): Promise<void> {
-    const input = this.#input;
-    input.on("data", (chunk: Buffer) => {
+    this.#input.on("data", (chunk: Buffer) => {
       this.#lines.chunk = chunk;
       this.#read(chunk.length < FULL_CHUNK_BYTES ? LINES_A_TURN : 0);
     });
-    input.on("error", ({ message }) => this.onNote(`the input broke: ${message}`));
-    input.on("end", () => this.#lines.length && this.onNote("the input ended in a line"));
+    this.#input.on("error", (error) => this.onNote(`the input broke: ${error.message}`));
+    this.#input.on("end", () => {
+      if (this.#lines.length > 0) this.onNote("the input ended within a line");
+    });
     // A stream that is destroyed closes without an end.
-    return new Promise((resolve) => input.once("end", resolve).once("close", resolve));
+    return new Promise((end) => this.#input.once("end", end).once("close", end));
   }
 
   #read(most: number): void {
@@ -231,8 +221,7 @@ export class Peer {
     // 1 and "1" are two ids, and ours are numbers.
     const waiting = this.#settle(id);
     if (!waiting) {
-      const which = isId(id) ? `with the id ${id}` : "without an id";
-      this.onNote(`ignored a response ${which}, which answers no open request`);
+      this.onNote(`ignored a response to no open request (id ${isId(id) ? id : "?"})`);
     } else if (jsonrpc === "2.0" && isObject(result) && error === undefined) {
       waiting.resolve(result);
     } else {
@@ -315,13 +304,11 @@ export class Peer {
 // --- Bytes and values --------------------------------------------------------------------
 
 const UTF8 = new TextDecoder(); // drops a byte order mark
-
 /** Splits on the byte 0x0A before decoding, so no character is ever cut in two. */
 class Lines {
   chunk: Buffer = Buffer.alloc(0); // still to be split
   length = 0; // of the line that has begun
   #parts: Buffer[] = [];
-
   /** The next line, if it has ended; of one over the limit its two ends, as text. */
   next(): Buffer | string | undefined {
     const newline = this.chunk.indexOf(0x0a);
@@ -332,19 +319,17 @@ class Lines {
     const isTooLong = this.length > MAX_LINE_BYTES;
     if (isTooLong) {
       const all = Buffer.concat(this.#parts);
-      this.#parts = [all.subarray(0, END_BYTES), all.subarray(-END_BYTES)];
+      this.#parts = [all.subarray(0, 256), all.subarray(-256)]; // by which to know it
     }
     if (newline === -1) return undefined;
     // One join a line, not one a chunk: the time stays in step with the bytes.
-    const [line = part] =
-      this.#parts.length > 1 ? [Buffer.concat(this.#parts)] : this.#parts;
+    const line = this.#parts[0] === part ? part : Buffer.concat(this.#parts);
     this.#parts = [];
     this.length = 0;
     return isTooLong ? String(line) : line;
   }
 }
 
-/** A JSON object: no array, not null. */
 export function isObject(value: unknown): value is Params {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
