@@ -1,29 +1,21 @@
 /**
- * JSON-RPC 2.0 over two byte streams, one message a line. Everything here would serve any
- * JSON-RPC protocol; MCP begins in schema.ts.
- *
- * A `Peer` is one end of a connection. It sends requests and notifications, hands what
- * arrives to the handlers assigned to it, and owns everything in flight: the requests it
- * waits for and the requests it serves. It starts no process and sets no time limit.
+ * JSON-RPC 2.0 over two byte streams, one message a line; MCP begins in schema.ts. A `Peer`
+ * is one end of a connection. It sends requests and notifications, hands what arrives to
+ * its handlers, and owns everything in flight: the requests it waits for and those it
+ * serves. It starts no process and sets no time limit.
  */
+import { isUtf8 } from "node:buffer";
 import type { Readable, Writable } from "node:stream";
+import { inspect } from "node:util";
 
 export type Id = string | number;
 export type Params = Record<string, unknown>;
-
-/**
- * Serves one request: takes its method and params, returns the result (or a promise of it).
- * A thrown `RpcError` is sent as it is, any other error as a bland -32603 (or with the reason
- * of the signal, once that has aborted).
- */
-export type Handler = (
-  method: string,
-  params: Params,
-  context: Context,
-) => object | Promise<object>;
+type Result = object | Promise<object>;
 
 /** The signal aborts when nobody wants the answer any more. */
 export type Context = { readonly signal: AbortSignal };
+/** An `RpcError` that is thrown is sent as it is, any other error as a bland -32603. */
+export type Handler = (method: string, params: Params, context: Context) => Result;
 
 export const PARSE_ERROR = -32700;
 export const INVALID_REQUEST = -32600;
@@ -31,14 +23,10 @@ export const METHOD_NOT_FOUND = -32601;
 export const INVALID_PARAMS = -32602;
 export const INTERNAL_ERROR = -32603;
 
-/** A longer line is refused and skipped, so that no peer can fill the memory. */
-export const MAX_LINE_BYTES = 32 * 1024 * 1024;
-
-/** What is written at once, when there is more. */
-const BATCH_BYTES = 2048;
-
-/** With more than this unread, the other side counts as gone. */
-const MAX_UNREAD_BYTES = 4 * MAX_LINE_BYTES;
+export const MAX_LINE_BYTES = 32 * 1024 * 1024; // a longer line is refused and skipped
+const BATCH_BYTES = 2048; // what is written at once, when there is more
+const LINES_A_TURN = 1000; // then timers and Ctrl-C get their turn
+const FULL_CHUNK_BYTES = 64 * 1024; // after one, Node reads on in the same turn
 
 /** The error that travels: an `error` response, received or to be sent. */
 export class RpcError extends Error {
@@ -50,31 +38,21 @@ export class RpcError extends Error {
     this.data = data;
   }
 }
-
 /** An error that stays home: the other side has gone, or does not speak the protocol. */
 export class ConnectionError extends Error {}
 
 export type RequestOptions = {
   signal?: AbortSignal | undefined;
   limit?: (expire: (reason: Error) => void) => () => void;
-  onAbandon?: (id: Id) => void;
+  onAbandon?: ((id: Id) => void) | undefined;
 };
-
-type Waiting = { resolve(result: unknown): void; reject(reason: unknown): void };
-
-/** A request that is being served. Its signal is made when first asked for: it costs time. */
-class Serving implements Context {
-  done = Promise.resolve();
-  #abort: AbortController | undefined;
-
-  get abort(): AbortController {
-    return (this.#abort ??= new AbortController());
-  }
-
-  get signal(): AbortSignal {
-    return this.abort.signal;
-  }
-}
+type Waiting = Omit<RequestOptions, "limit"> & {
+  resolve(result: unknown): void;
+  reject(reason: unknown): void;
+  stop: (() => void) | undefined;
+  onAbort: () => void;
+};
+type Serving = AbortController & { done?: Promise<void> };
 
 export class Peer {
   /** Serves requests. Unset, a request is noted and dropped. */
@@ -89,8 +67,9 @@ export class Peer {
 
   readonly #input: Readable;
   readonly #output: Writable;
-  readonly #waiting = new Map<Id, Waiting>();
-  readonly #serving = new Map<Id, Serving>();
+  readonly #lines = new Lines();
+  readonly #waiting = new Map<unknown, Waiting>();
+  readonly #serving = new Map<unknown, Serving>();
   #nextId = 1;
   #closed: Error | undefined;
 
@@ -105,285 +84,254 @@ export class Peer {
 
   /**
    * Sends a request and waits for its result, however long that takes.
-   *
    * @param options.signal gives up waiting and rejects with the signal's reason
    * @param options.limit starts a clock that may give up too, and returns what stops it
    * @param options.onAbandon called when waiting is given up, to tell the other side
    * @throws {RpcError} the error the other side answered with
    * @throws {ConnectionError} the answer is no response; or the reason given to `close`
    */
-  async request(
-    method: string,
-    params: Params,
-    options: RequestOptions = {},
-  ): Promise<unknown> {
+  request(method: string, params: Params, options: RequestOptions = {}) {
     const { signal, limit, onAbandon } = options;
-    signal?.throwIfAborted();
-    if (this.#closed) throw this.#closed;
-    const id = this.#nextId++;
-    const result = new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
-      this.#send({ jsonrpc: "2.0", id, method, params });
+    return new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      if (this.#closed) throw this.#closed;
+      const id = this.#nextId++;
+      const line = JSON.stringify({ jsonrpc: "2.0", id, method, params });
+      const stop = limit?.((reason) => this.#abandon(id, reason));
+      const onAbort = () => this.#abandon(id, signal?.reason);
+      signal?.addEventListener("abort", onAbort);
+      this.#waiting.set(id, { resolve, reject, signal, onAbandon, stop, onAbort });
+      this.#write(line);
     });
-    const abandon = (reason: unknown) => {
-      const waiting = this.#waiting.get(id);
-      if (!waiting) return; // the answer has come
-      this.#waiting.delete(id);
-      waiting.reject(reason);
-      onAbandon?.(id);
-    };
-    const onAbort = () => abandon(signal?.reason);
-    signal?.addEventListener("abort", onAbort);
-    if (signal?.aborted) onAbort(); // by whoever saw the line that was sent
-    const stop = limit?.(abandon);
-    try {
-      return await result;
-    } finally {
-      this.#waiting.delete(id);
-      stop?.();
-      signal?.removeEventListener("abort", onAbort);
-    }
   }
 
   notify(method: string, params?: Params): void {
-    this.#send({ jsonrpc: "2.0", method, params });
+    this.#write(JSON.stringify({ jsonrpc: "2.0", method, params }));
   }
 
-  #send(message: object): void {
-    this.#write(JSON.stringify(message));
+  #abandon(id: Id, reason: unknown): void {
+    const waiting = this.#settle(id);
+    waiting?.reject(reason);
+    waiting?.onAbandon?.(id);
+  }
+
+  /** Answered or given up, a request is none of those that wait any more. */
+  #settle(id: unknown): Waiting | undefined {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    waiting?.stop?.();
+    waiting?.signal?.removeEventListener("abort", waiting.onAbort);
+    return waiting;
   }
 
   #write(line: string): void {
-    if (!this.#output.writable) return;
-    this.onLine?.("sent", line);
     const output = this.#output;
+    if (!output.writable) return;
+    this.onLine?.("sent", line);
+    // What is written in one turn shares its system calls, but the other side need not wait
+    // for the last of it.
     if (output.writableCorked === 0) {
-      // What is written in one turn shares its system calls.
       output.cork();
       process.nextTick(() => output.uncork());
     }
     output.write(line + "\n");
-    // But the other side need not wait for the last of it.
     if (output.writableLength > BATCH_BYTES) output.uncork();
-    // Not by waiting until it reads: if both sides did so, both could wait for ever.
-    if (output.writableLength > MAX_UNREAD_BYTES) {
-      output.destroy(new ConnectionError("the other side does not read"));
-    }
+    // A side that reads nothing counts as gone. If both waited until the other reads, both
+    // could wait for ever.
+    if (output.writableLength > 4 * MAX_LINE_BYTES) output.destroy(new Error("unread"));
   }
 
   // --- Receiving -----------------------------------------------------------------------
 
   /** Reads messages until the input ends, whether in peace or in an error. */
   listen(): Promise<void> {
-    const lines = new Lines();
     this.#input.on("data", (chunk: Buffer) => {
-      for (const line of lines.split(chunk)) {
-        if (line) this.#receiveSafely(line);
-        else this.#malformed(PARSE_ERROR, `a line is over ${MAX_LINE_BYTES} bytes`);
+      this.#lines.chunk = chunk;
+      this.#read(chunk.length < FULL_CHUNK_BYTES ? LINES_A_TURN : 0);
+    });
+    this.#input.on("error", (error) => this.onNote(`the input broke: ${error.message}`));
+    this.#input.on("end", () => {
+      if (this.#lines.length > 0) this.onNote("the input ended within a line");
+    });
+    // A stream that is destroyed closes without an end.
+    return new Promise((end) => this.#input.once("end", end).once("close", end));
+  }
+
+  #read(most: number): void {
+    for (; most > 0; most--) {
+      const line = this.#lines.next();
+      if (line === undefined) return void this.#input.resume();
+      try {
+        this.#receive(line);
+      } catch (error) {
+        // One message that we fail at must not end the reading of all others.
+        this.onNote(`failed to handle a message: ${inspect(error)}`);
       }
-    });
-    this.#input.on("error", ({ message }) => this.onNote(`the input broke: ${message}`));
-    return new Promise((resolve) => {
-      const end = () => {
-        const { rest } = lines;
-        if (rest > 0) this.onNote(`the input ended within a line (${rest} bytes)`);
-        resolve();
-      };
-      // A stream that is destroyed closes without an end.
-      this.#input.once("end", end).once("close", resolve);
-    });
+    }
+    this.#input.pause();
+    setImmediate(() => this.#read(LINES_A_TURN));
   }
 
-  /** One message that we fail at must not end the reading of all others. */
-  #receiveSafely(line: Buffer): void {
-    try {
-      this.#receive(line);
-    } catch (error) {
-      this.onNote(
-        `failed to handle a message: ${error instanceof Error ? error.stack : ""}`,
-      );
-    }
-  }
-
-  #receive(line: Buffer): void {
-    let text: string;
-    let message: unknown;
-    try {
-      text = UTF8.decode(line);
-    } catch {
-      return this.#malformed(PARSE_ERROR, "a line is not UTF-8");
-    }
-    if (!/\S/.test(text)) return;
+  #receive(line: Buffer | string): void {
+    if (typeof line === "string") return this.#receiveEnds(line);
+    const text = UTF8.decode(line).trim();
+    if (text === "") return;
     this.onLine?.("received", text);
+    if (!isUtf8(line)) return this.#malformed(PARSE_ERROR, "a line is not UTF-8");
+    if (!text.startsWith("{")) {
+      // Judged by its looks: a parse that fails takes longer than all the rest. Arrays are
+      // none either: batches existed in one revision only, 2025-03-26.
+      const isJson = /^(\[.*\]|".*"|-?\d[\d.eE+-]*|true|false|null)$/s.test(text);
+      const code = isJson ? INVALID_REQUEST : PARSE_ERROR;
+      return this.#malformed(code, "a message must be a JSON object");
+    }
+    let message: Params;
     try {
       message = JSON.parse(text);
     } catch {
       return this.#malformed(PARSE_ERROR, "a line is not JSON");
-    }
-    if (!isObject(message)) {
-      // Arrays too: batches existed in one revision only, 2025-03-26.
-      return this.#malformed(INVALID_REQUEST, "a message must be a JSON object");
     }
     if ("method" in message) this.#receiveCall(message);
     else if ("result" in message || "error" in message) this.#receiveResponse(message);
     else this.#malformed(INVALID_REQUEST, "a message must have a method", message["id"]);
   }
 
-  #receiveCall({ jsonrpc, id, method, params = {} }: Params): void {
+  #receiveCall({ jsonrpc, id, method, params: given }: Params): void {
+    const params = given ?? {}; // some write null for none
     if (jsonrpc !== "2.0" || typeof method !== "string") {
       this.#malformed(INVALID_REQUEST, 'a request has jsonrpc "2.0" and a method', id);
     } else if (id === undefined) {
       // Only an absent id makes a notification: null is an error, 0 and "" are ids.
       if (isObject(params)) this.onNotification?.(method, params);
-    } else if (!isId(id)) {
-      this.#malformed(INVALID_REQUEST, "a request id is a string or an integer");
-    } else if (this.#serving.has(id)) {
+    } else if (!isId(id) || this.#serving.has(id)) {
       // Without the id, which would answer the request that has it.
-      this.#malformed(INVALID_REQUEST, "the request id is in use already");
+      this.#malformed(INVALID_REQUEST, "a request id is a new string or integer");
     } else if (!isObject(params)) {
       this.#malformed(INVALID_PARAMS, "params must be an object", id);
     } else if (!this.onRequest) {
       this.onNote(`dropped the request ${method}: this side serves none`);
     } else {
-      this.#serve(id, this.onRequest, method, params);
+      const serving: Serving = new AbortController();
+      this.#serving.set(id, serving);
+      serving.done = this.#serve(id, serving, this.onRequest, method, params);
     }
   }
 
   #receiveResponse({ jsonrpc, id, result, error }: Params): void {
     // 1 and "1" are two ids, and ours are numbers.
-    const waiting = isId(id) && this.#waiting.get(id);
+    const waiting = this.#settle(id);
     if (!waiting) {
-      // Only what is known to be harmless is shown of it.
-      const shown = isId(id) ? ` (id ${JSON.stringify(id)})` : "";
-      return this.onNote(`ignored a response to no open request${shown}`);
-    }
-    this.#waiting.delete(id);
-    if (jsonrpc === "2.0" && isObject(result) && error === undefined) {
+      this.onNote(`ignored a response to no open request (id ${isId(id) ? id : "?"})`);
+    } else if (jsonrpc === "2.0" && isObject(result) && error === undefined) {
       waiting.resolve(result);
-    } else if (isObject(error) && isError(error)) {
-      waiting.reject(new RpcError(error.code, error.message, error.data));
     } else {
-      waiting.reject(new ConnectionError("the answer is not a JSON-RPC response"));
+      const { code, message, data } = isObject(error) ? error : {};
+      const isError = Number.isInteger(code) && typeof message === "string";
+      if (isError) waiting.reject(new RpcError(Number(code), message, data));
+      else waiting.reject(new ConnectionError("the answer is not a JSON-RPC response"));
     }
+  }
+
+  /** A line over the limit. Its ends tell whose answer it was: some write the id last. */
+  #receiveEnds(ends: string): void {
+    const text = ends.replace(/"jsonrpc":\s*"2.0",|\s/g, "");
+    const found = /^{"id":(\d+),"result":|^{"result":.*,"id":(\d+)}$/.exec(text);
+    const waiting = this.#settle(Number(found?.[1] ?? found?.[2]));
+    const reason = `is longer than ${MAX_LINE_BYTES / 2 ** 20} MiB`;
+    if (waiting) waiting.reject(new ConnectionError(`the answer ${reason}`));
+    else this.#malformed(PARSE_ERROR, `a line ${reason}`);
   }
 
   /** A response is never answered, whatever is wrong with it: that could go on for ever. */
   #malformed(code: number, reason: string, id?: unknown): void {
     if (!this.answersMalformed) return this.onNote(reason);
     // An id that could not be read is left out: an invented one could hit a real request.
+    // Nobody waits for such an answer: it is not kept for a side that does not read.
+    if (!isId(id) && this.#output.writableLength > MAX_LINE_BYTES) return;
     const error = { code, message: reason };
-    this.#send({ jsonrpc: "2.0", ...(isId(id) && { id }), error });
+    this.#write(JSON.stringify({ jsonrpc: "2.0", ...(isId(id) && { id }), error }));
   }
 
   // --- Serving -------------------------------------------------------------------------
 
-  #serve(id: Id, handler: Handler, method: string, params: Params): void {
-    const serving = new Serving();
-    this.#serving.set(id, serving);
-    serving.done = this.#answer(id, handler, method, params, serving).then((line) => {
-      if (this.#serving.get(id) !== serving) return; // dropped: nothing more is sent
-      this.#serving.delete(id);
-      this.#write(line);
-    });
+  async #serve(id: Id, serving: Serving, handler: Handler, ...call: [string, Params]) {
+    let line: string;
+    try {
+      let result = handler(...call, serving);
+      if (result instanceof Promise) result = await result; // a plain value goes at once
+      line = JSON.stringify({ jsonrpc: "2.0", id, result });
+    } catch (failure) {
+      const { code, message, data } = this.#toRpcError(failure, serving);
+      line = JSON.stringify({ jsonrpc: "2.0", id, error: { code, message, data } });
+    }
+    if (this.#serving.get(id) !== serving) return; // dropped: nothing more is sent
+    this.#serving.delete(id);
+    this.#write(line);
   }
 
-  async #answer(id: Id, handler: Handler, ...call: Parameters<Handler>): Promise<string> {
-    try {
-      const result = await handler(...call);
-      return JSON.stringify({ jsonrpc: "2.0", id, result });
-    } catch (failure) {
-      if (failure instanceof RpcError) return errorLine(id, failure);
-      const [, , { signal }] = call;
-      if (signal.aborted) {
-        return errorLine(id, new RpcError(INTERNAL_ERROR, signal.reason.message));
-      }
-      this.onNote(failure instanceof Error ? (failure.stack ?? "") : String(failure));
-      return errorLine(id, new RpcError(INTERNAL_ERROR, "internal error"));
-    }
+  #toRpcError(failure: unknown, { signal }: Serving): RpcError {
+    if (failure instanceof RpcError) return failure;
+    if (signal.aborted) return new RpcError(INTERNAL_ERROR, signal.reason.message);
+    this.onNote(inspect(failure));
+    return new RpcError(INTERNAL_ERROR, "internal error");
   }
 
   /** Stops serving a request: its signal aborts and nothing is sent. Unknown ids pass. */
   drop(id: unknown): void {
-    if (!isId(id)) return;
     const serving = this.#serving.get(id);
     this.#serving.delete(id);
-    serving?.abort.abort(new ConnectionError("the request was cancelled"));
+    serving?.abort(new ConnectionError("the request was cancelled"));
   }
 
   /** Waits until every request is answered; after `graceMs` their signals abort. */
   async finish(graceMs: number): Promise<void> {
     const hurry = setTimeout(() => {
       const reason = new ConnectionError("the server is stopping");
-      for (const { abort } of this.#serving.values()) abort.abort(reason);
+      for (const serving of this.#serving.values()) serving.abort(reason);
     }, graceMs);
-    while (this.#serving.size > 0) {
-      await Promise.all([...this.#serving.values()].map(({ done }) => done));
-    }
+    // One after the other, in a map that changes meanwhile: its new ones come last.
+    for (const { done } of this.#serving.values()) await done;
     clearTimeout(hurry);
   }
 
   /** Ends every waiting request, now and later, with the cause. What is served goes on. */
   close(cause: Error): void {
     this.#closed ??= cause;
-    for (const { reject } of this.#waiting.values()) reject(this.#closed);
-    this.#waiting.clear();
+    for (const id of this.#waiting.keys()) this.#settle(id)?.reject(this.#closed);
   }
 }
 
 // --- Bytes and values --------------------------------------------------------------------
 
-/** Drops a byte order mark; throws on bytes that are no UTF-8 rather than guess. */
-const UTF8 = new TextDecoder("utf-8", { fatal: true });
-
+const UTF8 = new TextDecoder(); // drops a byte order mark
 /** Splits on the byte 0x0A before decoding, so no character is ever cut in two. */
 class Lines {
+  chunk: Buffer = Buffer.alloc(0); // still to be split
+  length = 0; // of the line that has begun
   #parts: Buffer[] = [];
-  #length = 0;
-
-  /** How many bytes wait for their newline. */
-  get rest(): number {
-    return this.#length;
-  }
-
-  /** Yields each line that ends in the chunk, and `undefined` for one over the limit. */
-  *split(chunk: Buffer): Generator<Buffer | undefined> {
-    let start = 0;
-    for (;;) {
-      const newline = chunk.indexOf(0x0a, start);
-      const part = chunk.subarray(start, newline === -1 ? chunk.length : newline);
-      const wasTooLong = this.#length > MAX_LINE_BYTES;
-      this.#length += part.length;
-      if (this.#length <= MAX_LINE_BYTES) this.#parts.push(part);
-      else {
-        this.#parts = [];
-        if (!wasTooLong) yield undefined;
-      }
-      if (newline === -1) return;
-      // One join a line, not one a chunk: the time stays in step with the bytes.
-      const [only] = this.#parts;
-      const line = this.#parts.length === 1 ? only : Buffer.concat(this.#parts);
-      const complete = this.#length <= MAX_LINE_BYTES;
-      this.#parts = [];
-      this.#length = 0;
-      if (complete) yield line;
-      start = newline + 1;
+  /** The next line, if it has ended; of one over the limit its two ends, as text. */
+  next(): Buffer | string | undefined {
+    const newline = this.chunk.indexOf(0x0a);
+    const part = newline === -1 ? this.chunk : this.chunk.subarray(0, newline);
+    this.chunk = this.chunk.subarray(part.length + 1);
+    if (part.length > 0) this.#parts.push(part);
+    this.length += part.length;
+    const isTooLong = this.length > MAX_LINE_BYTES;
+    if (isTooLong) {
+      const all = Buffer.concat(this.#parts);
+      this.#parts = [all.subarray(0, 256), all.subarray(-256)]; // by which to know it
     }
+    if (newline === -1) return undefined;
+    // One join a line, not one a chunk: the time stays in step with the bytes.
+    const line = this.#parts[0] === part ? part : Buffer.concat(this.#parts);
+    this.#parts = [];
+    this.length = 0;
+    return isTooLong ? String(line) : line;
   }
 }
 
-function errorLine(id: Id, { code, message, data }: RpcError): string {
-  return JSON.stringify({ jsonrpc: "2.0", id, error: { code, message, data } });
-}
-
-/** A JSON object: no array, not null. */
 export function isObject(value: unknown): value is Params {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function isError(
-  error: Params,
-): error is { code: number; message: string; data?: unknown } {
-  return Number.isInteger(error["code"]) && typeof error["message"] === "string";
 }
 
 /** Numbers beyond the safe integers would not come back as they came. */
