@@ -1,30 +1,26 @@
 /**
- * An elicitation form from both ends. A server builds the question and reads the answer; a
- * client reads the question, turns what was typed into values and fills in defaults. Both
- * check with the same function, so an answer that leaves here satisfies the form.
+ * An elicitation form from both ends. A server writes a form as a zod object, which becomes
+ * the question, the check and the type of the answer. A client reads the question and checks
+ * what it sends back with the same functions as the server.
  *
- * The schema of a form is a small part of JSON Schema: a flat object of strings, numbers,
- * booleans and choices. `readForm` turns it into a list of fields, and only fields are used
- * from there on. Nobody is asked here; that is ask.ts.
+ * On the wire a form is a small part of JSON Schema: a flat object of strings, numbers,
+ * booleans and choices. Both ends turn it into a list of fields, and use only fields from
+ * there on. Nobody is asked here, and no text is typed or shown.
  *
  * @see https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
  */
-import * as z from "zod/v3";
-import { INVALID_PARAMS, RpcError } from "./peer.ts";
-import { ElicitResult, object, parseParams, type InputRequest } from "./schema.ts";
+import * as z from "zod";
+import { INVALID_PARAMS, isObject, RpcError } from "./peer.ts";
+import { ElicitResult, optional, parseParams, type InputRequest } from "./schema.ts";
 
 export type Value = string | number | boolean | string[];
 export type Content = Record<string, Value>;
-
 export type Choice = { value: string; title: string };
 
 type Kind =
-  | { kind: "string"; format?: Format; minLength: Bound; maxLength: Bound }
-  | { kind: "integer" | "number"; minimum: Bound; maximum: Bound }
-  | { kind: "boolean" }
-  | { kind: "choice"; choices: Choice[] }
-  | { kind: "choices"; choices: Choice[]; minItems: Bound; maxItems: Bound };
-type Bound = number | undefined;
+  | { kind: "string"; format?: Format }
+  | { kind: "integer" | "number" | "boolean" }
+  | { kind: "choice" | "choices"; choices: Choice[] };
 
 export type Field = Kind & {
   name: string;
@@ -33,70 +29,56 @@ export type Field = Kind & {
   required: boolean;
   /** Set only if it satisfies the field. */
   default: Value | undefined;
+  /** Limits of the number, or of how many characters or choices; infinite if there is none. */
+  low: number;
+  high: number;
 };
+
+// RFC 3986 has brackets only around an IPv6 address, and no spaces or letters beyond ASCII.
+// The URL parser forgives all of them.
+const PLAIN = "(?:[\\w.~:/?@!$&'()*+,;=-]|%[\\da-f]{2})*";
+const HOST = `\\w+://(${PLAIN}@)?\\[[\\da-f:.]+]`;
+const URI = new RegExp(`^(${HOST})?${PLAIN}(#${PLAIN})?$`, "i");
+
+/** A check at least as strict as its RFC and as zod's own, and an example that passes both. */
+const FORMATS = {
+  // In RFC 5321 no label of a domain ends with a hyphen.
+  email: [z.email().regex(/^[^@]*@(?!.*-\.)/), "ada@example.com"],
+  // The pattern comes first, because z.url() trims what it checks.
+  uri: [z.string().regex(URI).pipe(z.url()), "https://example.com/page"],
+  date: [z.iso.date(), "2026-02-27"],
+  "date-time": [z.iso.datetime({ offset: true }), "2026-02-27T22:00:00Z"],
+} as const;
+type Format = keyof typeof FORMATS;
+const isFormat = (name: unknown): name is Format => Object.hasOwn(FORMATS, String(name));
 
 /** No address is longer, and the patterns of some take time. */
 const MAX_FORMATTED = 10_000;
 
-type Format = keyof typeof FORMATS;
-const FORMATS = {
-  email: {
-    check: z
-      .string()
-      .email()
-      .regex(/^[^@]*@(?!.*-\.)/),
-    example: "ada@example.com",
-  },
-  // RFC 3986 has no spaces or other letters in a URI, where the URL parser forgives them.
-  uri: {
-    check: z
-      .string()
-      .url()
-      .regex(/^([\w.~:/?#[\]@!$&'()*+,;=-]|%[\da-f]{2})+$/i),
-    example: "https://example.com/page",
-  },
-  date: { check: z.string().date(), example: "2026-02-27" },
-  // RFC 3339 wants the seconds, and the colon in the offset.
-  "date-time": {
-    check: z
-      .string()
-      .datetime({ offset: true })
-      .regex(/:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/),
-    example: "2026-02-27T22:00:00+01:00",
-  },
-};
-
 // --- Reading a form ----------------------------------------------------------------------
 
-const Titled = z.array(object({ const: z.string(), title: z.string().optional() }));
-const Strings = z.array(z.string());
-const Limit = z.number().finite().optional(); // JSON can say 1e999
-const Count = z.number().finite().nonnegative().optional();
+const Text = optional(z.string());
+const Texts = optional(z.array(z.string()));
+const Titled = optional(z.array(z.object({ const: z.string(), title: Text })));
+const Limit = optional(z.number()); // JSON can say 1e999, which is no z.number()
+const Count = optional(z.number().nonnegative());
 
-const Property = object({
-  type: z.enum(["string", "integer", "number", "boolean", "array"]).optional(),
-  title: z.string().optional(),
-  description: z.string().optional(),
-  format: z.string().optional(),
-  minLength: Count,
-  maxLength: Count,
-  minimum: Limit,
-  maximum: Limit,
-  minItems: Count,
-  maxItems: Count,
-  enum: Strings.optional(),
-  enumNames: Strings.optional(),
-  oneOf: Titled.optional(),
-  items: object({ enum: Strings.optional(), anyOf: Titled.optional() }).optional(),
-  default: z.unknown().optional(),
+const Property = z.object({
+  ...{ title: Text, description: Text, type: z.unknown(), default: z.unknown() },
+  ...{ format: Text, minLength: Count, maxLength: Count, minimum: Limit, maximum: Limit },
+  ...{ enum: Texts, enumNames: Texts, oneOf: Titled, minItems: Count, maxItems: Count },
+  items: optional(z.object({ enum: Texts, anyOf: Titled })),
 });
-type Property = z.infer<typeof Property>;
 
-const RequestedSchema = object({
+const RequestedSchema = z.object({
   type: z.literal("object"),
-  properties: z.record(Property),
-  required: Strings.default([]),
+  // As it came: z.record would lose a field with the name __proto__.
+  properties: z.custom<Record<string, unknown>>(isObject, "expected an object"),
+  required: Texts,
 });
+
+const TYPES = ["string", "integer", "number", "boolean", "array", "object", "null"];
+const KNOWN = "a form knows string, number, integer, boolean, enum and array of enum";
 
 /**
  * Reads the `requestedSchema` of a form. Keywords that the protocol does not know are
@@ -106,264 +88,308 @@ const RequestedSchema = object({
  */
 export function readForm(requestedSchema: unknown): Field[] {
   const form = parseParams(RequestedSchema, requestedSchema, "requestedSchema");
+  const required = new Set(form.required);
   const fields = Object.entries(form.properties).map(([name, property]) =>
-    readField(name, property, form.required.includes(name)),
+    readField(name, property, required.delete(name)),
   );
-  const unknown = form.required.find((name) => !Object.hasOwn(form.properties, name));
-  if (unknown !== undefined) throw unusable(unknown, "is required but not a property");
+  for (const name of required) throw unusable(name, "is required but not a property");
   return fields;
 }
 
-function readField(name: string, property: Property, required: boolean): Field {
-  const { title = name, description } = property;
-  const base = { name, title, description, required, default: undefined };
-  const field: Field = { ...base, ...readKind(name, property) };
-  const [low, high] = limits(field);
-  if (low > high) throw unusable(name, `no value is at least ${low} and at most ${high}`);
-  const fallback = property.default;
-  if (fallback !== undefined && checkValue(field, fallback) === undefined) {
-    field.default = fallback as Value;
+function readField(name: string, json: unknown, required: boolean): Field {
+  const { data, error } = Property.safeParse(json);
+  if (!data) {
+    const key = String(error?.issues[0]?.path[0] ?? "shape");
+    throw unusable(name, `has an invalid ${key}; ${KNOWN}`);
   }
+  const [kind, low = -Infinity, high = Infinity] = readKind(data);
+  if (typeof kind === "string")
+    throw unusable(name, `${kind || foreignType(json)}; ${KNOWN}`);
+  if (low > high) throw unusable(name, `wants at least ${low} and at most ${high}`);
+  const { title = name, description, default: proposed } = data;
+  const base = { name, title, description, required, default: undefined, low, high };
+  const field: Field = { ...base, ...kind };
+  if (checkValue(field, proposed) === undefined) field.default = proposed as Value;
   return field;
 }
 
-function readKind(name: string, property: Property): Kind {
-  const { minLength, maxLength, minimum, maximum, minItems, maxItems } = property;
-  // Some servers leave the type of a choice out; only a string can be one.
+/** What a field is, and its limits; or as a clause why it is none, "" for its type. */
+function readKind(property: z.infer<typeof Property>): [Kind | string, number?, number?] {
+  const { format, items, minLength, maxLength, minItems, maxItems = Infinity } = property;
   const choices = readChoices(property.oneOf, property.enum, property.enumNames);
-  switch (property.type ?? (choices && "string")) {
-    case "string": {
-      if (choices?.length === 0) throw unusable(name, "offers no choice");
-      if (choices) return { kind: "choice", choices };
-      const known =
-        property.format !== undefined && Object.hasOwn(FORMATS, property.format);
-      const format = known ? { format: property.format as Format } : {};
-      return { kind: "string", ...format, minLength, maxLength };
+  // Some servers leave the type of a choice out; only a string can be one.
+  const kind = property.type ?? (choices && "string");
+  switch (kind) {
+    case "string":
+      if (choices)
+        return [choices.length ? { kind: "choice", choices } : "offers no choice"];
+      return [{ kind, ...(isFormat(format) && { format }) }, minLength, maxLength];
+    case "array": {
+      const choices = readChoices(items?.anyOf, items?.enum);
+      if (!choices) return ["is an array of something else than choices"];
+      return [{ kind: "choices", choices }, minItems, Math.min(maxItems, choices.length)];
     }
     case "integer":
     case "number":
-      return {
-        kind: property.type === "integer" ? "integer" : "number",
-        minimum,
-        maximum,
-      };
+      return [{ kind }, property.minimum, property.maximum];
     case "boolean":
-      return { kind: "boolean" };
-    case "array": {
-      const choices = readChoices(property.items?.anyOf, property.items?.enum);
-      if (!choices) throw unusable(name, "is an array of something else than choices");
-      return { kind: "choices", choices, minItems, maxItems };
-    }
+      return [{ kind }];
     default:
-      throw unusable(name, "has no type");
+      return [""];
   }
 }
 
-function readChoices(
-  titled: z.infer<typeof Titled> | undefined,
-  values: string[] | undefined,
-  titles: string[] = [],
-): Choice[] | undefined {
-  const choices =
-    titled?.map((choice) => ({
-      value: choice.const,
-      title: choice.title ?? choice.const,
-    })) ?? values?.map((value, index) => ({ value, title: titles[index] ?? value }));
-  // One that is listed twice is one: the first.
-  const seen = new Set<string>();
-  return choices?.filter(({ value }) => !seen.has(value) && seen.add(value));
+type Titled = z.infer<typeof Titled>;
+function readChoices(all: Titled, values?: string[], titles: string[] = []) {
+  all ??= values?.map((value, at) => ({ const: value, title: titles[at] }));
+  const choices = all?.map(({ const: value, title = value }) => ({ value, title }));
+  // One that is listed twice is one.
+  return (
+    choices && [...new Map(choices.map((choice) => [choice.value, choice])).values()]
+  );
+}
+
+/** Says which types came, as far as they are types, and quotes nothing else. */
+function foreignType(json: any): string {
+  if ("$ref" in json) return "is a $ref";
+  const parts = [json, json.anyOf, json.oneOf, json.allOf].flat().filter(isObject);
+  const types = parts.flatMap(({ type }) => type);
+  const named = TYPES.filter((type) => types.includes(type)).join(" or ");
+  return named ? `has the type ${named}` : "has no known type";
 }
 
 function unusable(name: string, reason: string): RpcError {
-  return new RpcError(INVALID_PARAMS, `requestedSchema: the field ${name} ${reason}`);
+  return new RpcError(INVALID_PARAMS, `the field ${name} ${reason}`);
 }
 
 // --- Checking values ---------------------------------------------------------------------
 
 /** The least and the most that a field allows, in its own measure. */
-export function limits(field: Field): [number, number] {
-  switch (field.kind) {
-    case "string":
-      return [field.minLength ?? -Infinity, field.maxLength ?? Infinity];
-    case "integer":
-    case "number":
-      return [field.minimum ?? -Infinity, field.maximum ?? Infinity];
-    case "choices":
-      return [
-        field.minItems ?? -Infinity,
-        Math.min(field.maxItems ?? Infinity, field.choices.length),
-      ];
-    default:
-      return [-Infinity, Infinity];
-  }
-}
-
-/** Why the value does not satisfy the field, as a clause; undefined if it does. */
-export function checkValue(field: Field, value: unknown): string | undefined {
-  const [low, high] = limits(field);
-  switch (field.kind) {
-    case "string": {
-      if (typeof value !== "string") return "must be text";
-      const length = [...value].length; // JSON Schema counts characters, not UTF-16 units
-      if (length < low || length > high) {
-        return `must have ${range(low, high)} characters`;
-      }
-      if (!field.format) return;
-      const isShort = length <= MAX_FORMATTED;
-      if (isShort && FORMATS[field.format].check.safeParse(value).success) return;
-      return `must be a valid ${field.format}, like ${FORMATS[field.format].example}`;
-    }
-    case "integer":
-      if (!Number.isSafeInteger(value)) return "must be a whole number";
-      return inRange(value as number);
-    case "number":
-      if (!Number.isFinite(value)) return "must be a number";
-      return inRange(value as number);
-    case "boolean":
-      return typeof value === "boolean" ? undefined : "must be yes or no";
-    case "choice":
-      return field.choices.some((choice) => choice.value === value)
-        ? undefined
-        : "must be one of the choices";
-    case "choices": {
-      const known = (item: unknown) => field.choices.some(({ value }) => value === item);
-      if (!Array.isArray(value) || !value.every(known)) {
-        return "must be some of the choices";
-      }
-      if (value.length >= low && value.length <= high) return;
-      return `must be ${range(low, high)} of the choices`;
-    }
-  }
-  function inRange(number: number): string | undefined {
-    if (number < low || number > high) return `must be ${range(low, high)}`;
-  }
-}
+export const limits = ({ low, high }: Field): [number, number] => [low, high];
 
 /** Says a range: `2 to 6`, `at least 2`, `at most 6`. */
 export function range(low: number, high: number): string {
   if (low === high) return `exactly ${low}`;
   if (high === Infinity) return `at least ${low}`;
-  if (low === -Infinity) return `at most ${high}`;
-  return `${low} to ${high}`;
+  return low === -Infinity ? `at most ${high}` : `${low} to ${high}`;
 }
 
-/** Why the content does not satisfy the form, as a sentence; undefined if it does. */
-export function checkContent(fields: Field[], content: Record<string, unknown>) {
-  for (const field of fields) {
-    const value = Object.hasOwn(content, field.name) ? content[field.name] : undefined;
-    if (value === undefined && !field.required) continue;
-    const reason = value === undefined ? "is required" : checkValue(field, value);
-    if (reason) return `${field.name} ${reason}.`;
-  }
-  return undefined;
-}
-
-// --- The client's end --------------------------------------------------------------------
-
-/** The content with the default of every field that it leaves out; nothing overwritten. */
-export function fillDefaults(fields: Field[], content: Content): Content {
-  const defaults = fields.flatMap((f) =>
-    f.default === undefined ? [] : [[f.name, f.default]],
-  );
-  return { ...Object.fromEntries(defaults), ...content };
-}
-
-/** Whether choices can be picked by number: not if a number could also be another's value. */
-export function areNumbered(choices: Choice[]): boolean {
-  return choices.every(({ value }, index) => {
-    const number = Number(value);
-    return (
-      !(/^\d+$/.test(value) && number >= 1 && number <= choices.length) ||
-      number === index + 1
-    );
-  });
-}
-
-/**
- * Turns typed text into a value of the field's own JSON type.
- *
- * @returns the value, or the reason why the text is none, as a clause
- */
-export function parseText(
-  field: Field,
-  text: string,
-): { value: Value } | { reason: string } {
-  const value = textToValue(field, text);
-  const reason = checkValue(field, value);
-  return reason === undefined ? { value: value as Value } : { reason };
-}
-
-function textToValue(field: Field, text: string): unknown {
-  switch (field.kind) {
-    case "string":
-      return text;
+/** Why the value does not satisfy the field, as a clause; undefined if it does. */
+export function checkValue(field: Field, value: unknown): string | undefined {
+  const { kind, low, high } = field;
+  const fits = (size: number) => size >= low && size <= high;
+  switch (kind) {
+    case "string": {
+      if (typeof value !== "string") return "must be text";
+      const length = [...value].length; // JSON Schema counts characters, not UTF-16 units
+      if (!fits(length)) return mustHave(low, high);
+      if (!field.format) return undefined;
+      const isShort = length <= MAX_FORMATTED;
+      const isValid = isShort && FORMATS[field.format][0].safeParse(value).success;
+      return isValid ? undefined : mustBe(field.format);
+    }
     case "integer":
+      if (!Number.isSafeInteger(value)) return "must be a whole number";
+      return fits(value as number) ? undefined : `must be ${range(low, high)}`;
     case "number":
-      return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text.trim())
-        ? Number(text)
-        : text;
+      if (!Number.isFinite(value)) return "must be a number";
+      return fits(value as number) ? undefined : `must be ${range(low, high)}`;
     case "boolean":
-      if (/^(y|yes|true)$/i.test(text.trim())) return true;
-      return /^(n|no|false)$/i.test(text.trim()) ? false : text;
+      return typeof value === "boolean" ? undefined : "must be yes or no";
     case "choice":
-      return pick(field.choices, text);
+      if (field.choices.some((choice) => choice.value === value)) return undefined;
+      return "must be one of the choices";
     case "choices": {
-      const whole = pick(field.choices, text); // a value may hold a comma
-      if (whole !== undefined) return [whole];
-      const items = text.split(",").filter((item) => item.trim() !== "");
-      return [...new Set(items.map((item) => pick(field.choices, item)))];
+      const known = new Set<unknown>(field.choices.map((choice) => choice.value));
+      const isKnown = Array.isArray(value) && value.every((item) => known.has(item));
+      if (!isKnown) return "must be some of the choices";
+      return fits(value.length)
+        ? undefined
+        : `must be ${range(low, high)} of the choices`;
     }
   }
 }
 
-function pick(choices: Choice[], text: string): string | undefined {
-  const exact = choices.find(({ value }) => value === text || value === text.trim());
-  if (exact) return exact.value;
-  if (!areNumbered(choices) || !/^\s*\d+\s*$/.test(text)) return undefined;
-  return choices[Number(text) - 1]?.value;
+const mustHave = (low: number, high: number) =>
+  `must have ${range(low, high)} characters`;
+const mustBe = (format: Format) =>
+  `must be a valid ${format}, like ${FORMATS[format][1]}`;
+
+type Answers = Record<string, unknown>;
+
+/** The first field that the content does not satisfy, and why as a clause. */
+export function checkContent(fields: Field[], content: Answers) {
+  for (const field of fields) {
+    const value = valueOf(field, content);
+    if (value === undefined && !field.required) continue;
+    const reason = value === undefined ? "is required" : checkValue(field, value);
+    if (reason) return { field, reason };
+  }
+  return undefined;
+}
+
+/** What is passed on of an answer: the fields of the form, without those left out by null. */
+export function keepContent(fields: Field[], content: Answers): Answers {
+  const all = fields.map((field) => [field.name, valueOf(field, content)] as const);
+  return Object.fromEntries(all.filter(([, value]) => value !== undefined));
+}
+
+function valueOf({ name }: Field, content: Answers): unknown {
+  return Object.hasOwn(content, name) ? (content[name] ?? undefined) : undefined;
+}
+
+/** The content with the default of every field that it leaves out; nothing overwritten. */
+export function fillDefaults(fields: Field[], content: Content): Content {
+  const proposed = fields.filter((field) => field.default !== undefined);
+  const defaults = proposed.map((field) => [field.name, field.default]);
+  return { ...Object.fromEntries(defaults), ...content };
 }
 
 // --- The server's end --------------------------------------------------------------------
 
-/** Builds the question. `requestedSchema` travels as it is written. */
-export function formRequest(message: string, requestedSchema: object): InputRequest {
-  return {
-    method: "elicitation/create",
-    params: { mode: "form", message, requestedSchema },
-  };
-}
+/** The keywords of a field and of its choices, in the order in which they are written. */
+const KEYWORDS =
+  `type title description default format minLength maxLength minimum maximum
+  minItems maxItems enum oneOf items anyOf const`.split(/\s+/);
+type Json = Record<string, any>;
 
-export type Answer =
-  | { action: "accept"; content: Content }
-  | { action: "decline" | "cancel" | "missing" }
-  | { action: "invalid"; reason: string };
+type OwnForm = { requestedSchema: object; text: string; fields: Field[] };
+const ownForms = new WeakMap<z.ZodObject, OwnForm>();
 
-function readOwnForm(requestedSchema: object): Field[] {
+/**
+ * What a zod object becomes on the wire. A default proposes a value and leaves its field
+ * required, since nothing that was left out may count as an answer. What the protocol has no
+ * keyword for, such as a pattern, only `readAnswer` checks.
+ *
+ * @throws {Error} no form can ask for this; no RpcError, as it is the author's mistake
+ */
+export function ownForm(form: z.ZodObject): OwnForm {
+  const known = ownForms.get(form);
+  if (known) return known;
+  const isOpen = form.def.catchall && !(form.def.catchall instanceof z.ZodNever);
+  if (isOpen)
+    throw new Error("the form takes fields that it does not name; use z.object()");
   try {
-    return readForm(requestedSchema);
+    const all = Object.entries(form.shape).map(([name, schema]) =>
+      writeField(name, schema),
+    );
+    const properties = Object.fromEntries(all.map(([field, json]) => [field.name, json]));
+    const fields = all.map(([field]) => field);
+    const required = fields.filter((field) => field.required).map(({ name }) => name);
+    const requestedSchema = { type: "object", properties, required };
+    const own = { requestedSchema, text: JSON.stringify(requestedSchema), fields };
+    ownForms.set(form, own);
+    return own;
   } catch (error) {
-    // No fault of the client's, so it must not be told that its params are invalid.
     throw new Error((error as Error).message);
   }
 }
 
+function writeField(name: string, schema: z.core.$ZodType): [Field, Json] {
+  // z.object() loses what is answered under this name.
+  if (name === "__proto__") throw unusable(name, "needs another name");
+  let proposes = false;
+  const json = z.toJSONSchema(schema, {
+    io: "input",
+    unrepresentable: "any",
+    override({ zodSchema, jsonSchema }) {
+      const { type } = zodSchema._zod.def;
+      proposes ||= type === "default" || type === "prefault";
+      // A catch makes an answer of anything, and a file looks like a string.
+      const isNone = /^(catch|file)$/.test(type) || Object.keys(jsonSchema).length === 0;
+      if (isNone) throw unusable(name, `is a z.${type}(); ${KNOWN}`);
+    },
+  });
+  const property = writeProperty(json);
+  if (property === undefined) throw unusable(name, "excludes its own limit");
+  const field = readField(name, property, proposes || schema._zod.optin === undefined);
+  const isBroken = field.default === undefined && (proposes || "default" in property);
+  if (isBroken) throw unusable(name, "has a default that is none of its values");
+  return [field, property];
+}
+
+/** Keeps what the protocol knows; undefined if that would let in an excluded number. */
+function writeProperty(json: Json): Json | undefined {
+  const { type, format, items, exclusiveMinimum: above, exclusiveMaximum: below } = json;
+  if (type === "number" && (above ?? below) !== undefined) return undefined;
+  const { minimum = Math.floor(above) + 1, maximum = Math.ceil(below) - 1 } = json;
+  const property = {
+    ...writeChoices(json, "oneOf"),
+    format: isFormat(format) ? format : undefined,
+    minimum: minimum > Number.MIN_SAFE_INTEGER ? minimum : undefined,
+    maximum: maximum < Number.MAX_SAFE_INTEGER ? maximum : undefined,
+    items: items && writeChoices(items, "anyOf"),
+  };
+  return JSON.parse(JSON.stringify(property, KEYWORDS));
+}
+
+/** zod writes a choice of literals with other keywords than the protocol. */
+function writeChoices(json: Json, key: "oneOf" | "anyOf"): Json {
+  const { const: only, anyOf, oneOf = anyOf, ...rest } = json;
+  if (only !== undefined) return { ...rest, enum: [only] };
+  if (!oneOf?.every((part: Json) => "const" in part)) return json;
+  const titled = oneOf.map(({ const: it, title = it }: Json) => ({ const: it, title }));
+  return { ...rest, [key]: titled, type: key === "oneOf" ? "string" : undefined };
+}
+
+/** Builds the question. `requestedSchema` travels as it is written. */
+export function formRequest(message: string, requestedSchema: object): InputRequest {
+  const params = { mode: "form", message, requestedSchema };
+  return { method: "elicitation/create", params };
+}
+
+export type Answer<T = unknown> =
+  | { action: "accept"; value: T }
+  | { action: "decline" | "cancel" }
+  | { action: "invalid"; reason: string };
+
 /**
- * Reads what came back for a form: the user's action first, and the content only if it was
- * accepted. Fields that the form does not have are left out.
- *
- * @throws {Error} the server's own form is not one
+ * Reads what came back for a form: the action first, and the content only if it was accepted.
+ * The fields check it before zod does, so that no default fills in what was left out. The
+ * reason of an invalid answer is a sentence for the person.
  */
-export function readAnswer(requestedSchema: object, response: unknown): Answer {
-  if (response === undefined) return { action: "missing" };
+export async function readAnswer<T extends z.ZodObject>(
+  form: T,
+  response: unknown,
+): Promise<Answer<z.output<T>>> {
   const result = ElicitResult.safeParse(response);
   if (!result.success) return { action: "invalid", reason: "That was no answer." };
   const { action, content } = result.data;
   if (action !== "accept") return { action };
-  const fields = readOwnForm(requestedSchema);
-  const reason = checkContent(fields, content ?? {});
-  if (reason) return { action: "invalid", reason };
-  const declared = Object.entries(content ?? {}).filter(([name]) =>
-    fields.some((field) => field.name === name),
+  const { fields } = ownForm(form);
+  const kept = keepContent(fields, content ?? {});
+  const problem = checkContent(fields, kept);
+  if (problem) return invalid(fields, problem.field.name, problem.reason, true);
+  const parsed = await form.safeParseAsync(kept, { error: clauseOf });
+  if (parsed.success) return { action, value: parsed.data };
+  const [issue] = parsed.error.issues as [z.core.$ZodRawIssue];
+  return invalid(
+    fields,
+    issue.path?.[0],
+    issue.message,
+    issue.message === clauseOf(issue),
   );
-  return { action, content: Object.fromEntries(declared) as Content };
+}
+
+/** Names the field where there are several. What an author wrote is a sentence already. */
+function invalid(
+  fields: Field[],
+  name: unknown,
+  text = "",
+  isClause: boolean,
+): Answer<never> {
+  const field = fields.length > 1 && fields.find((field) => field.name === name);
+  const start = field ? `${field.title}: ` : isClause ? "That " : "";
+  return { action: "invalid", reason: `${start}${text}`.replace(/[^.!?]$/, "$&.") };
+}
+
+/** What zod itself minds, and the form had no keyword for, as a clause for the person. */
+function clauseOf(issue: z.core.$ZodRawIssue): string {
+  const { code, origin, minimum = -Infinity, maximum = Infinity } = issue;
+  const format =
+    { url: "uri", datetime: "date-time" }[String(issue.format)] ?? issue.format;
+  if (isFormat(format)) return mustBe(format);
+  if (origin === "string") return mustHave(Number(minimum), Number(maximum));
+  if (code === "not_multiple_of") return `must be a multiple of ${issue.divisor}`;
+  return "is not valid";
 }
