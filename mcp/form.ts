@@ -1,11 +1,9 @@
 /**
  * An elicitation form from both ends. A server writes a form as a zod object, which becomes
  * the question, the check and the type of the answer. A client reads the question and checks
- * what it sends back with the same functions as the server.
- *
- * On the wire a form is a small part of JSON Schema: a flat object of strings, numbers,
- * booleans and choices. Both ends turn it into a list of fields, and use only fields from
- * there on. Nobody is asked here, and no text is typed or shown.
+ * what it sends back. Both ends turn the schema, a small and flat part of JSON Schema, into
+ * a list of fields, and use only fields from there on. Nobody is asked here, and no text is
+ * typed or shown.
  *
  * @see https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
  */
@@ -21,6 +19,7 @@ type Kind =
   | { kind: "string"; format?: Format }
   | { kind: "integer" | "number" | "boolean" }
   | { kind: "choice" | "choices"; choices: Choice[] };
+type Bound = number | undefined;
 
 export type Field = Kind & {
   name: string;
@@ -29,18 +28,18 @@ export type Field = Kind & {
   required: boolean;
   /** Set only if it satisfies the field. */
   default: Value | undefined;
-  /** Limits of the number, or of how many characters or choices; infinite if there is none. */
+  /** The limits of a number, a length or how many choices; infinite if there is none. */
   low: number;
   high: number;
 };
 
-// RFC 3986 has brackets only around an IPv6 address, and no spaces or letters beyond ASCII.
-// The URL parser forgives all of them.
+// RFC 3986 has one hash, brackets only around an IPv6 address, and no letters beyond ASCII.
+// The URL parser forgives more.
 const PLAIN = "(?:[\\w.~:/?@!$&'()*+,;=-]|%[\\da-f]{2})*";
-const HOST = `\\w+://(${PLAIN}@)?\\[[\\da-f:.]+]`;
+const HOST = `[\\w+.-]+://(${PLAIN}@)?\\[[\\da-f:.]+]`;
 const URI = new RegExp(`^(${HOST})?${PLAIN}(#${PLAIN})?$`, "i");
 
-/** A check at least as strict as its RFC and as zod's own, and an example that passes both. */
+/** A check, at least as strict as its RFC and as zod's own, and an example. */
 const FORMATS = {
   // In RFC 5321 no label of a domain ends with a hyphen.
   email: [z.email().regex(/^[^@]*@(?!.*-\.)/), "ada@example.com"],
@@ -52,11 +51,11 @@ const FORMATS = {
 type Format = keyof typeof FORMATS;
 const isFormat = (name: unknown): name is Format => Object.hasOwn(FORMATS, String(name));
 
-/** No address is longer, and the patterns of some take time. */
-const MAX_FORMATTED = 10_000;
+const MAX_FORMATTED = 10_000; // no address is longer, and the patterns of some take time
 
 // --- Reading a form ----------------------------------------------------------------------
 
+const Any = z.unknown().optional();
 const Text = optional(z.string());
 const Texts = optional(z.array(z.string()));
 const Titled = optional(z.array(z.object({ const: z.string(), title: Text })));
@@ -64,7 +63,7 @@ const Limit = optional(z.number()); // JSON can say 1e999, which is no z.number(
 const Count = optional(z.number().nonnegative());
 
 const Property = z.object({
-  ...{ title: Text, description: Text, type: z.unknown(), default: z.unknown() },
+  ...{ type: Any, title: Text, description: Text, default: Any },
   ...{ format: Text, minLength: Count, maxLength: Count, minimum: Limit, maximum: Limit },
   ...{ enum: Texts, enumNames: Texts, oneOf: Titled, minItems: Count, maxItems: Count },
   items: optional(z.object({ enum: Texts, anyOf: Titled })),
@@ -97,16 +96,11 @@ export function readForm(requestedSchema: unknown): Field[] {
 }
 
 function readField(name: string, json: unknown, required: boolean): Field {
-  const { data, error } = Property.safeParse(json);
-  if (!data) {
-    const key = String(error?.issues[0]?.path[0] ?? "shape");
-    throw unusable(name, `has an invalid ${key}; ${KNOWN}`);
-  }
-  const [kind, low = -Infinity, high = Infinity] = readKind(data);
-  if (typeof kind === "string")
-    throw unusable(name, `${kind || foreignType(json)}; ${KNOWN}`);
+  const property = parseParams(Property, json, `the field ${name}`);
+  const [kind, low = -Infinity, high = Infinity] = readKind(property);
+  if (typeof kind === "string") throw unusable(name, kind || foreignType(json));
   if (low > high) throw unusable(name, `wants at least ${low} and at most ${high}`);
-  const { title = name, description, default: proposed } = data;
+  const { title = name, description, default: proposed } = property;
   const base = { name, title, description, required, default: undefined, low, high };
   const field: Field = { ...base, ...kind };
   if (checkValue(field, proposed) === undefined) field.default = proposed as Value;
@@ -114,19 +108,19 @@ function readField(name: string, json: unknown, required: boolean): Field {
 }
 
 /** What a field is, and its limits; or as a clause why it is none, "" for its type. */
-function readKind(property: z.infer<typeof Property>): [Kind | string, number?, number?] {
+function readKind(property: z.infer<typeof Property>): [Kind | string, Bound?, Bound?] {
   const { format, items, minLength, maxLength, minItems, maxItems = Infinity } = property;
   const choices = readChoices(property.oneOf, property.enum, property.enumNames);
   // Some servers leave the type of a choice out; only a string can be one.
-  const kind = property.type ?? (choices && "string");
+  const kind: unknown = property.type ?? (choices && "string");
   switch (kind) {
     case "string":
-      if (choices)
-        return [choices.length ? { kind: "choice", choices } : "offers no choice"];
+      if (choices?.length === 0) return ["offers no choice"];
+      if (choices) return [{ kind: "choice", choices }];
       return [{ kind, ...(isFormat(format) && { format }) }, minLength, maxLength];
     case "array": {
       const choices = readChoices(items?.anyOf, items?.enum);
-      if (!choices) return ["is an array of something else than choices"];
+      if (!choices) return [`is an array of something else than choices; ${KNOWN}`];
       return [{ kind: "choices", choices }, minItems, Math.min(maxItems, choices.length)];
     }
     case "integer":
@@ -140,22 +134,20 @@ function readKind(property: z.infer<typeof Property>): [Kind | string, number?, 
 }
 
 type Titled = z.infer<typeof Titled>;
-function readChoices(all: Titled, values?: string[], titles: string[] = []) {
-  all ??= values?.map((value, at) => ({ const: value, title: titles[at] }));
+function readChoices(titled: Titled, values?: string[], titles: string[] = []) {
+  const all = titled ?? values?.map((value, at) => ({ const: value, title: titles[at] }));
   const choices = all?.map(({ const: value, title = value }) => ({ value, title }));
-  // One that is listed twice is one.
-  return (
-    choices && [...new Map(choices.map((choice) => [choice.value, choice])).values()]
-  );
+  const seen = new Set<string>(); // one that is listed twice is one: the first
+  return choices?.filter(({ value }) => !seen.has(value) && seen.add(value));
 }
 
 /** Says which types came, as far as they are types, and quotes nothing else. */
 function foreignType(json: any): string {
-  if ("$ref" in json) return "is a $ref";
+  if ("$ref" in json) return `is a $ref; ${KNOWN}`;
   const parts = [json, json.anyOf, json.oneOf, json.allOf].flat().filter(isObject);
   const types = parts.flatMap(({ type }) => type);
   const named = TYPES.filter((type) => types.includes(type)).join(" or ");
-  return named ? `has the type ${named}` : "has no known type";
+  return `has ${named ? `the type ${named}` : "no known type"}; ${KNOWN}`;
 }
 
 function unusable(name: string, reason: string): RpcError {
@@ -174,15 +166,18 @@ export function range(low: number, high: number): string {
   return low === -Infinity ? `at most ${high}` : `${low} to ${high}`;
 }
 
+const mustBe = (name: Format) => `must be a valid ${name}, like ${FORMATS[name][1]}`;
+
 /** Why the value does not satisfy the field, as a clause; undefined if it does. */
 export function checkValue(field: Field, value: unknown): string | undefined {
   const { kind, low, high } = field;
   const fits = (size: number) => size >= low && size <= high;
+  const span = range(low, high);
   switch (kind) {
     case "string": {
       if (typeof value !== "string") return "must be text";
       const length = [...value].length; // JSON Schema counts characters, not UTF-16 units
-      if (!fits(length)) return mustHave(low, high);
+      if (!fits(length)) return `must have ${span} characters`;
       if (!field.format) return undefined;
       const isShort = length <= MAX_FORMATTED;
       const isValid = isShort && FORMATS[field.format][0].safeParse(value).success;
@@ -190,10 +185,10 @@ export function checkValue(field: Field, value: unknown): string | undefined {
     }
     case "integer":
       if (!Number.isSafeInteger(value)) return "must be a whole number";
-      return fits(value as number) ? undefined : `must be ${range(low, high)}`;
+      return fits(value as number) ? undefined : `must be ${span}`;
     case "number":
       if (!Number.isFinite(value)) return "must be a number";
-      return fits(value as number) ? undefined : `must be ${range(low, high)}`;
+      return fits(value as number) ? undefined : `must be ${span}`;
     case "boolean":
       return typeof value === "boolean" ? undefined : "must be yes or no";
     case "choice":
@@ -203,24 +198,17 @@ export function checkValue(field: Field, value: unknown): string | undefined {
       const known = new Set<unknown>(field.choices.map((choice) => choice.value));
       const isKnown = Array.isArray(value) && value.every((item) => known.has(item));
       if (!isKnown) return "must be some of the choices";
-      return fits(value.length)
-        ? undefined
-        : `must be ${range(low, high)} of the choices`;
+      return fits(value.length) ? undefined : `must be ${span} of the choices`;
     }
   }
 }
 
-const mustHave = (low: number, high: number) =>
-  `must have ${range(low, high)} characters`;
-const mustBe = (format: Format) =>
-  `must be a valid ${format}, like ${FORMATS[format][1]}`;
-
-type Answers = Record<string, unknown>;
-
 /** The first field that the content does not satisfy, and why as a clause. */
-export function checkContent(fields: Field[], content: Answers) {
+export function checkContent(fields: Field[], content: Record<string, unknown>) {
+  const given = new Map(Object.entries(content));
   for (const field of fields) {
-    const value = valueOf(field, content);
+    // A null leaves a field out, because programs in many languages write it so.
+    const value = given.get(field.name) ?? undefined;
     if (value === undefined && !field.required) continue;
     const reason = value === undefined ? "is required" : checkValue(field, value);
     if (reason) return { field, reason };
@@ -228,14 +216,11 @@ export function checkContent(fields: Field[], content: Answers) {
   return undefined;
 }
 
-/** What is passed on of an answer: the fields of the form, without those left out by null. */
-export function keepContent(fields: Field[], content: Answers): Answers {
-  const all = fields.map((field) => [field.name, valueOf(field, content)] as const);
-  return Object.fromEntries(all.filter(([, value]) => value !== undefined));
-}
-
-function valueOf({ name }: Field, content: Answers): unknown {
-  return Object.hasOwn(content, name) ? (content[name] ?? undefined) : undefined;
+/** What is passed on of an answer: the fields of the form, without what null leaves out. */
+export function keepContent(fields: Field[], content: Record<string, unknown>) {
+  const names = new Set(fields.map(({ name }) => name));
+  const given = Object.entries(content).filter(([, value]) => (value ?? null) !== null);
+  return Object.fromEntries(given.filter(([name]) => names.has(name)));
 }
 
 /** The content with the default of every field that it leaves out; nothing overwritten. */
@@ -247,12 +232,9 @@ export function fillDefaults(fields: Field[], content: Content): Content {
 
 // --- The server's end --------------------------------------------------------------------
 
-/** The keywords of a field and of its choices, in the order in which they are written. */
-const KEYWORDS =
-  `type title description default format minLength maxLength minimum maximum
-  minItems maxItems enum oneOf items anyOf const`.split(/\s+/);
+/** What the protocol knows of a field and its choices, in the order in which it is written. */
+const KEYWORDS = [...Object.keys(Property.shape), "anyOf", "const"];
 type Json = Record<string, any>;
-
 type OwnForm = { requestedSchema: object; text: string; fields: Field[] };
 const ownForms = new WeakMap<z.ZodObject, OwnForm>();
 
@@ -267,14 +249,11 @@ export function ownForm(form: z.ZodObject): OwnForm {
   const known = ownForms.get(form);
   if (known) return known;
   const isOpen = form.def.catchall && !(form.def.catchall instanceof z.ZodNever);
-  if (isOpen)
-    throw new Error("the form takes fields that it does not name; use z.object()");
+  if (isOpen) throw new Error("the form takes unnamed fields; it must be a z.object()");
   try {
-    const all = Object.entries(form.shape).map(([name, schema]) =>
-      writeField(name, schema),
-    );
-    const properties = Object.fromEntries(all.map(([field, json]) => [field.name, json]));
-    const fields = all.map(([field]) => field);
+    const both = Object.entries(form.shape).map(writeField);
+    const fields = both.map(([field]) => field);
+    const properties = Object.fromEntries(both.map(([{ name }, json]) => [name, json]));
     const required = fields.filter((field) => field.required).map(({ name }) => name);
     const requestedSchema = { type: "object", properties, required };
     const own = { requestedSchema, text: JSON.stringify(requestedSchema), fields };
@@ -285,11 +264,11 @@ export function ownForm(form: z.ZodObject): OwnForm {
   }
 }
 
-function writeField(name: string, schema: z.core.$ZodType): [Field, Json] {
+function writeField([name, schema]: [string, z.core.$ZodType]): [Field, Json] {
   // z.object() loses what is answered under this name.
   if (name === "__proto__") throw unusable(name, "needs another name");
   let proposes = false;
-  const json = z.toJSONSchema(schema, {
+  const written: Json = z.toJSONSchema(schema, {
     io: "input",
     unrepresentable: "any",
     override({ zodSchema, jsonSchema }) {
@@ -300,27 +279,22 @@ function writeField(name: string, schema: z.core.$ZodType): [Field, Json] {
       if (isNone) throw unusable(name, `is a z.${type}(); ${KNOWN}`);
     },
   });
-  const property = writeProperty(json);
-  if (property === undefined) throw unusable(name, "excludes its own limit");
-  const field = readField(name, property, proposes || schema._zod.optin === undefined);
-  const isBroken = field.default === undefined && (proposes || "default" in property);
-  if (isBroken) throw unusable(name, "has a default that is none of its values");
-  return [field, property];
-}
-
-/** Keeps what the protocol knows; undefined if that would let in an excluded number. */
-function writeProperty(json: Json): Json | undefined {
-  const { type, format, items, exclusiveMinimum: above, exclusiveMaximum: below } = json;
-  if (type === "number" && (above ?? below) !== undefined) return undefined;
-  const { minimum = Math.floor(above) + 1, maximum = Math.ceil(below) - 1 } = json;
+  const { format, items, exclusiveMinimum: above, exclusiveMaximum: below } = written;
+  const { minimum = Math.floor(above) + 1, maximum = Math.ceil(below) - 1 } = written;
+  const excludes = written.type === "number" && (above ?? below) !== undefined;
+  if (excludes) throw unusable(name, "excludes its limit; a form has .min() and .max()");
   const property = {
-    ...writeChoices(json, "oneOf"),
+    ...writeChoices(written, "oneOf"),
+    items: items && writeChoices(items, "anyOf"),
     format: isFormat(format) ? format : undefined,
     minimum: minimum > Number.MIN_SAFE_INTEGER ? minimum : undefined,
     maximum: maximum < Number.MAX_SAFE_INTEGER ? maximum : undefined,
-    items: items && writeChoices(items, "anyOf"),
   };
-  return JSON.parse(JSON.stringify(property, KEYWORDS));
+  const json: Json = JSON.parse(JSON.stringify(property, KEYWORDS));
+  const field = readField(name, json, proposes || schema._zod.optin === undefined);
+  const isBroken = field.default === undefined && (proposes || "default" in json);
+  if (isBroken) throw unusable(name, "has a default that is none of its values");
+  return [field, json];
 }
 
 /** zod writes a choice of literals with other keywords than the protocol. */
@@ -362,34 +336,25 @@ export async function readAnswer<T extends z.ZodObject>(
   if (problem) return invalid(fields, problem.field.name, problem.reason, true);
   const parsed = await form.safeParseAsync(kept, { error: clauseOf });
   if (parsed.success) return { action, value: parsed.data };
-  const [issue] = parsed.error.issues as [z.core.$ZodRawIssue];
-  return invalid(
-    fields,
-    issue.path?.[0],
-    issue.message,
-    issue.message === clauseOf(issue),
-  );
+  const [issue] = parsed.error.issues as [z.core.$ZodIssue & z.core.$ZodRawIssue];
+  return invalid(fields, issue.path[0], issue.message, issue.message === clauseOf(issue));
 }
 
 /** Names the field where there are several. What an author wrote is a sentence already. */
-function invalid(
-  fields: Field[],
-  name: unknown,
-  text = "",
-  isClause: boolean,
-): Answer<never> {
+function invalid(fields: Field[], name: unknown, text: string, isClause: boolean) {
   const field = fields.length > 1 && fields.find((field) => field.name === name);
   const start = field ? `${field.title}: ` : isClause ? "That " : "";
-  return { action: "invalid", reason: `${start}${text}`.replace(/[^.!?]$/, "$&.") };
+  const reason = `${start}${text}`.replace(/[^.!?…]$/, "$&.");
+  return { action: "invalid" as const, reason };
 }
 
 /** What zod itself minds, and the form had no keyword for, as a clause for the person. */
 function clauseOf(issue: z.core.$ZodRawIssue): string {
-  const { code, origin, minimum = -Infinity, maximum = Infinity } = issue;
-  const format =
-    { url: "uri", datetime: "date-time" }[String(issue.format)] ?? issue.format;
+  const { code, origin, minimum: low = -Infinity, maximum: high = Infinity } = issue;
+  const format = String(issue.format).replace("url", "uri").replace("time", "-time");
   if (isFormat(format)) return mustBe(format);
-  if (origin === "string") return mustHave(Number(minimum), Number(maximum));
   if (code === "not_multiple_of") return `must be a multiple of ${issue.divisor}`;
-  return "is not valid";
+  const isLength = code.startsWith("too_") && origin === "string";
+  const span = range(Number(low), Number(high));
+  return isLength ? `must have ${span} characters` : "is not valid";
 }
