@@ -233,7 +233,7 @@ export function fillDefaults(fields: Field[], content: Content): Content {
 // --- The server's end --------------------------------------------------------------------
 
 /** What the protocol knows of a field and its choices, in the order in which it is written. */
-const KEYWORDS = [...Object.keys(Property.shape), "anyOf", "const"];
+const KEYWORDS = ["const", ...Object.keys(Property.shape), "anyOf", "$ref"];
 type Json = Record<string, any>;
 type OwnForm = { requestedSchema: object; text: string; fields: Field[] };
 const ownForms = new WeakMap<z.ZodObject, OwnForm>();
