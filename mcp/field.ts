@@ -1,0 +1,172 @@
+/**
+ * A field of a form as text: how a person sees it, and what a person means by what was typed.
+ * The rows that come out of here hold a server's words, each on one line and printable;
+ * the caller puts them behind the bar. Only what a refusal says is in our own words.
+ */
+import { checkValue, limits, range } from "./form.ts";
+import type { Choice, Field, Value } from "./form.ts";
+import { inline, widthOf } from "./text.ts";
+
+/** What a text means, or why it means nothing, as a clause in our own words. */
+export type Parsed<T = Value> = { value: T } | { reason: string };
+
+// --- How it is shown ---------------------------------------------------------------------
+
+/** The rows that introduce a field: title, kind, default; description; choices. */
+export function describe(field: Field, width: number): string[] {
+  const { title, description, required } = field;
+  const hasDefault = field.default !== undefined;
+  const optional = hasDefault ? "optional, /none leaves it out" : "optional";
+  const fallback = hasDefault ? ` [${showValue(field, field.default as Value)}]` : "";
+  return [
+    `${inline(title)} (${kindOf(field)}, ${required ? "required" : optional})${fallback}`,
+    ...(description === undefined ? [] : [inline(description, 1000)]),
+    ...("choices" in field ? listChoices(field.choices, width) : []),
+  ];
+}
+
+/** One choice a line, or in columns if there are many and they fit. */
+function listChoices(choices: Choice[], width: number): string[] {
+  const isNumbered = areNumbered(choices);
+  const labels = choices.map(
+    (choice, index) => (isNumbered ? `${index + 1}) ` : "- ") + labelOf(choice),
+  );
+  const widest = labels.reduce((most, label) => Math.max(most, widthOf(label)), 0) + 2;
+  const fitting = labels.length <= 10 ? 1 : Math.floor(width / widest);
+  const columns = Math.min(Math.max(fitting, 1), labels.length);
+  const rows = Math.ceil(labels.length / columns);
+  const cells = labels.map((label) => label + " ".repeat(widest - widthOf(label)));
+  return cells.slice(0, rows).map((_, row) => {
+    const across = Array.from({ length: columns }, (_, column) => column * rows + row);
+    return across
+      .map((index) => cells[index] ?? "")
+      .join("")
+      .trimEnd();
+  });
+}
+
+function labelOf({ value, title }: Choice): string {
+  return title === value ? inline(value) : `${inline(title)} (${inline(value)})`;
+}
+
+/** What a field takes, in a few words of ours. */
+function kindOf(field: Field): string {
+  const [low, high] = limits(field);
+  const limit = low > -Infinity || high < Infinity ? `, ${range(low, high)}` : "";
+  switch (field.kind) {
+    case "string":
+      return (field.format ?? "text") + (limit && `${limit} characters`);
+    case "integer":
+    case "number":
+      return (field.kind === "integer" ? "whole number" : "number") + limit;
+    case "boolean":
+      return "y or n";
+    case "choice":
+      return "one of these";
+    case "choices":
+      return `${range(low, high)} of these, with commas between`;
+  }
+}
+
+/** A value as the person knows it: yes or no, and choices by their titles. */
+export function showValue(field: Field, value: Value): string {
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  const items = Array.isArray(value) ? value : [String(value)];
+  const choices = "choices" in field ? field.choices : [];
+  const names = namesOf(choices);
+  const titles = new Map(
+    choices.map(({ value, title }) => {
+      const isClear = names.get(fold(title)) === value;
+      return [value, isClear ? inline(title) : labelOf({ value, title })];
+    }),
+  );
+  return items.map((item) => titles.get(item) ?? inline(item)).join(", ") || "empty";
+}
+
+// --- What was typed ----------------------------------------------------------------------
+
+/**
+ * Turns typed text into a value of the field's own JSON type. A choice is named by its value,
+ * its number, or, where no other has the same, its title in any case.
+ */
+export function parseText(field: Field, text: string): Parsed {
+  const value = textToValue(field, text);
+  const isUnknown = value === undefined && "choices" in field;
+  const reason = isUnknown ? `must be ${expected(field)}` : checkValue(field, value);
+  return reason === undefined ? { value: value as Value } : { reason };
+}
+
+/** What may be typed, in words that are true with the list on the screen and without. */
+export function expected(field: Field): string {
+  if (!("choices" in field)) return kindOf(field);
+  const { kind, choices } = field;
+  const [number, name] =
+    kind === "choice"
+      ? ["a number", "the title or value of a choice"]
+      : ["numbers", "titles or values of choices, with commas between"];
+  return areNumbered(choices)
+    ? `${number} from 1 to ${choices.length}, or ${name}`
+    : name;
+}
+
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+
+function textToValue(field: Field, text: string): unknown {
+  switch (field.kind) {
+    case "string":
+      return text;
+    case "integer":
+    case "number":
+      return NUMBER.test(text.trim()) ? Number(text) : text;
+    case "boolean":
+      if (/^(y|yes|true)$/i.test(text.trim())) return true;
+      return /^(n|no|false)$/i.test(text.trim()) ? false : text;
+    case "choice":
+      return picker(field.choices)(text);
+    case "choices": {
+      const pick = picker(field.choices);
+      const whole = pick(text); // a value may hold a comma
+      if (whole !== undefined) return [whole];
+      const items = text.split(",").filter((item) => item.trim() !== "");
+      const values = new Set(items.map(pick));
+      return values.has(undefined) ? undefined : [...values];
+    }
+  }
+}
+
+/** Finds choices by what was typed; made once for all that is looked up, as lists are long. */
+function picker(choices: Choice[]): (text: string) => string | undefined {
+  const values = new Set(choices.map(({ value }) => value));
+  const names = namesOf(choices);
+  const isNumbered = areNumbered(choices);
+  return (text) => {
+    const exact = [text, text.trim()].find((value) => values.has(value));
+    const number = isNumbered && /^\s*\d+\s*$/.test(text) ? Number(text) : 0;
+    return exact ?? choices[number - 1]?.value ?? names.get(fold(text)) ?? undefined;
+  };
+}
+
+/** The value that each title or value means in any case; null where two choices share it. */
+function namesOf(choices: Choice[]): Map<string, string | null> {
+  const names = new Map<string, string | null>();
+  for (const { value, title } of choices) {
+    for (const name of new Set([fold(title), fold(value)])) {
+      if (name !== "") names.set(name, names.has(name) ? null : value);
+    }
+  }
+  return names;
+}
+
+function fold(text: string): string {
+  return text.normalize().replace(/\s+/g, " ").trim().toLowerCase();
+}
+
+/** Whether choices have numbers: not if a number could also be the name of another choice. */
+function areNumbered(choices: Choice[]): boolean {
+  return choices.every(({ value, title }, index) =>
+    [value, title].every((name) => {
+      const number = /^\s*\d+\s*$/.test(name) ? Number(name) : 0;
+      return number < 1 || number > choices.length || number === index + 1;
+    }),
+  );
+}

@@ -1,0 +1,368 @@
+/**
+ * The person at the terminal: one question at a time, and three honest ways to answer it.
+ * Accept sends what was typed and checked, decline says no, cancel leaves without a choice;
+ * both are lines with a slash before them, so no value can be mistaken for them. Whatever a
+ * server wrote stands behind a bar, `│`; at the margin stand the client's own words.
+ *
+ * @see https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
+ */
+import * as readline from "node:readline";
+import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
+import type { WriteStream } from "node:tty";
+import { describe, parseText, showValue, type Parsed } from "./field.ts";
+import { checkValue, type Content, type Field, type Value } from "./form.ts";
+import type { ElicitResult } from "./schema.ts";
+import { columnsOf, inline, PLAIN, printable, quote, shorten, wrap } from "./text.ts";
+
+/** A form to fill in, or a URL to agree to; the second time only to say that it is done. */
+export type Question = { message: string } & (
+  { fields: Field[]; given?: Content } | { url: URL; again: boolean }
+);
+
+/** Who asks: the command that was started, and the name that the server gives itself. */
+export type Asker = { command: string; name?: string | undefined };
+
+type Input = NodeJS.ReadableStream & { setRawMode?: (mode: boolean) => unknown };
+
+const WAYS = "/decline refuses, /cancel or Ctrl-D leaves";
+const LEAVE = `${WAYS}, /help tells more.`;
+const SLASH = "A value that begins with a slash is typed with two.";
+const HELP = `${WAYS}, /none leaves out what is optional. ${SLASH}`;
+
+/** Thrown by a prompt that was left, to end the whole question. */
+const DECLINED: ElicitResult = { action: "decline" };
+const CANCELLED: ElicitResult = { action: "cancel" };
+
+export class Person {
+  /** Called on Ctrl-C; an open question has then been cancelled. */
+  onInterrupt: ((wasAsked: boolean) => void) | undefined;
+  /** Whether the input has ended, or Ctrl-C was pressed: nothing is asked any more. */
+  hasLeft = false;
+
+  readonly #output: WriteStream;
+  readonly #lines: readline.Interface;
+  readonly #paint: typeof PLAIN;
+  /** Lines typed ahead wait here for the next prompt. */
+  #typed: string[] = [];
+  /** What is half typed, while it is off the screen. */
+  #half = "";
+  /** Chunks of input so far. */
+  #heard = 0;
+  #prompt: { resolve(line: string): void; reject(reason: unknown): void } | undefined;
+  #queue: Promise<unknown> = Promise.resolve();
+  /** Withdraws the question whose turn it is. */
+  #signal: AbortSignal | undefined;
+
+  constructor(input: Input, output: WriteStream, paint = PLAIN) {
+    this.#output = output;
+    this.#paint = paint;
+    forgiveHangup(input);
+    // One reader for the life of the program: a new one would lose what came in between.
+    const options = { terminal: output.isTTY === true, historySize: 0, prompt: "" };
+    this.#lines = readline.createInterface({ input, output, ...options });
+    this.#lines.on("line", (line) => {
+      const text = this.#half + line;
+      this.#half = "";
+      const prompt = this.#end(); // the next line of a paste is for the next prompt
+      if (prompt) prompt.resolve(text);
+      else this.#typed.push(text);
+    });
+    this.#lines.on("SIGINT", () => {
+      const wasAsked = this.isAsking;
+      this.#leave();
+      this.onInterrupt?.(wasAsked);
+    });
+    this.#lines.on("SIGTSTP", () => {
+      input.setRawMode?.(false);
+      // The whole job, with npx and tsx: the shell waits until all of it has stopped.
+      process.kill(0, "SIGTSTP");
+      // Here again after `fg`; or at once, where no shell could take over.
+      input.setRawMode?.(true);
+      this.#lines.prompt(true);
+    });
+    this.#lines.on("close", () => this.#leave());
+    input.on("data", () => this.#heard++);
+  }
+
+  /** Whether a prompt is open. */
+  get isAsking(): boolean {
+    return this.#prompt !== undefined;
+  }
+
+  close(): void {
+    this.#lines.close();
+  }
+
+  /** Prints a line, above the prompt if one is open. */
+  print(line: string): void {
+    this.#write(`${line}\n`);
+    if (this.#prompt) this.#draw();
+  }
+
+  /**
+   * Asks when all earlier questions are done with.
+   *
+   * @param signal withdraws the question: it leaves the screen, and the promise rejects
+   * @returns the answer; an accepted form satisfies its schema
+   */
+  ask(question: Question, asker: Asker, signal?: AbortSignal): Promise<ElicitResult> {
+    const withdraw = () => {
+      this.#lift();
+      this.#half = ""; // it answers no other question
+      this.#end()?.reject(signal?.reason);
+    };
+    const answer = this.#queue.then(async (): Promise<ElicitResult> => {
+      await this.#settle();
+      signal?.throwIfAborted();
+      if (this.hasLeft) return CANCELLED; // and nothing more is shown
+      this.#signal = signal;
+      signal?.addEventListener("abort", withdraw);
+      try {
+        return await this.#askNow(question, asker);
+      } catch (error) {
+        if (error === DECLINED || error === CANCELLED) return error as ElicitResult;
+        this.#say("The question was withdrawn.");
+        throw error;
+      } finally {
+        signal?.removeEventListener("abort", withdraw);
+      }
+    });
+    this.#queue = answer.catch(() => {});
+    return answer;
+  }
+
+  /** Leaves the open question, and all that are still to come. */
+  #leave(): void {
+    this.hasLeft = true;
+    if (this.#prompt) this.#output.write("\n");
+    this.#end()?.reject(CANCELLED);
+  }
+
+  // --- What was typed before a question --------------------------------------------------
+
+  /** Waits until no key comes: a terminal keeps what was typed, and a paste comes in pieces. */
+  async #settle(): Promise<void> {
+    for (let heard = -1; heard !== this.#heard && !this.hasLeft;) {
+      heard = this.#heard;
+      await sleep(50);
+      await turn(); // a timer that is late runs before the input that waits
+    }
+  }
+
+  /** Only values can be typed ahead: nobody agrees to what was not on the screen. */
+  #forget(fields: Field[]): void {
+    const isBlank = (line = "x") => line.trim() === "";
+    // An Enter too many is no answer. Among several fields it can be one: a review follows.
+    while (isBlank(this.#typed[0])) this.#typed.shift();
+    if (fields.length > 1) return;
+    this.#typed = this.#typed.filter((line) => !isBlank(line));
+    const [only] = fields;
+    // A choice can be a yes or no by other names.
+    if (only && only.kind !== "boolean" && !("choices" in only)) return;
+    this.#lift();
+    const count = this.#typed.length + (this.#half === "" ? 0 : 1);
+    if (count === 1) this.#say("A line typed before the question was dropped.");
+    if (count > 1) this.#say(`${count} lines typed before the question were dropped.`);
+    this.#typed = [];
+    this.#half = "";
+  }
+
+  // --- A question ------------------------------------------------------------------------
+
+  async #askNow(question: Question, { command, name }: Asker): Promise<ElicitResult> {
+    this.#forget("url" in question ? [] : question.fields);
+    if (!("again" in question && question.again)) {
+      // Only what the person started stands at the margin; the name is the server's word.
+      this.#say("");
+      this.#say(`${inline(command, 120)} asks:`, this.#paint.bold);
+      if (name !== undefined) this.#quote([`${inline(name, 60)}:`]);
+      this.#quote([shorten(question.message, 10_000)]);
+    }
+    if ("fields" in question) return this.#askForm(question.fields, question.given);
+    const { url, again } = question;
+    if (again) this.#say(`The server waits until you are done at ${url.host}.`);
+    await (again ? this.#agree("Enter", "goes on") : this.#askUrl(url));
+    return { action: "accept" };
+  }
+
+  async #askForm(fields: Field[], given: Content = {}): Promise<ElicitResult> {
+    const content = new Map(Object.entries(given));
+    const [only] = fields;
+    if (!only) await this.#agree();
+    else if (fields.length === 1) {
+      // One line is its own review: it is sent with Enter.
+      await this.#fill(content, only, `Enter sends. ${LEAVE}`);
+    } else {
+      this.#say(`Nothing is sent before you have seen it all. ${LEAVE}`);
+      const open = fields.filter(({ name }) => !content.has(name));
+      for (const field of open) await this.#fill(content, field);
+      await this.#review(content, fields);
+    }
+    return { action: "accept", content: Object.fromEntries(content) };
+  }
+
+  async #fill(content: Map<string, Value>, field: Field, hint?: string): Promise<void> {
+    const show = () => {
+      this.#quote(["", ...describe(field, this.#width)]);
+      if (hint !== undefined) this.#say(hint);
+    };
+    const value = await this.#read(show, (text) =>
+      text ? parseText(field, text) : withoutText(field, text),
+    );
+    if (value === undefined) content.delete(field.name);
+    else content.set(field.name, value);
+  }
+
+  /** Shows what is about to be sent; each time, only what is typed then agrees to it. */
+  async #review(content: Map<string, Value>, fields: Field[]): Promise<void> {
+    const show = () => {
+      const rows = fields.map((field, index) => {
+        const value = content.get(field.name);
+        const shown = value === undefined ? "(left out)" : showValue(field, value);
+        return `${index + 1}) ${inline(field.title)}: ${shown}`;
+      });
+      this.#quote(["", ...rows]);
+      this.#say(`Enter sends, a number changes that answer. ${LEAVE}`);
+    };
+    const reason = `must be a number from 1 to ${fields.length}, or Enter`;
+    for (;;) {
+      await this.#settle();
+      this.#forget([]);
+      const field = await this.#read<Field | undefined>(show, (text) => {
+        const value = fields[Number(text ?? NaN) - 1];
+        return text === "" || value ? { value } : { reason };
+      });
+      if (!field) return;
+      // Enter keeps what is there.
+      const kept = content.get(field.name) ?? field.default;
+      await this.#fill(content, { ...field, default: kept });
+    }
+  }
+
+  /** What has nothing to fill in is a yes or no. */
+  #agree(key = "y", does = "agrees"): Promise<void> {
+    const show = () => this.#say(`${key} ${does}. n or ${LEAVE}`);
+    return this.#read(show, (text = "/none") => {
+      if (/^no?$/i.test(text.trim())) throw DECLINED;
+      const isMeant = key === "y" ? /^y(es)?$/i.test(text.trim()) : text === "";
+      return isMeant ? { value: undefined } : { reason: `must be ${key} or n` };
+    });
+  }
+
+  #askUrl(url: URL): Promise<void> {
+    // On a line of its own and not broken, so that it can be copied.
+    this.#write(`  ${url.href}\n`);
+    this.#say(`Host: ${url.host}`, this.#paint.bold);
+    const beware = (text: string) => this.#say(`Beware: ${text}`, this.#paint.yellow);
+    const { hostname, protocol, username } = url;
+    const isLocal = /^(localhost|127\.0\.0\.1|\[::1\])$/.test(hostname);
+    if (protocol !== "https:" && !isLocal) beware("it is not encrypted (http).");
+    if (/(^|\.)xn--/.test(hostname)) beware("its host is not spelled in plain letters.");
+    if (username !== "") beware("what stands before the @ is not the host.");
+    this.#say("It is not opened for you: copy it into your browser, if you trust it.");
+    return this.#agree();
+  }
+
+  // --- A prompt, and rows of the screen --------------------------------------------------
+
+  /**
+   * Shows what is asked and reads until there is an answer; `/help` shows it again.
+   *
+   * @param parse gets "" for a blank line, and nothing for the command to leave a field out
+   */
+  async #read<T>(show: () => void, parse: (text?: string) => Parsed<T>): Promise<T> {
+    show();
+    for (;;) {
+      const line = await this.#readLine();
+      const command = /^\/(?!\/)/.test(line) ? line.trim() : "";
+      if (command === "/decline") throw DECLINED;
+      if (command === "/cancel") throw CANCELLED;
+      if (command === "" || command === "/none") {
+        const text = line.trim() === "" ? "" : line.replace(/^\/\//, "/");
+        const parsed = parse(command === "" ? text : undefined);
+        if ("value" in parsed) return parsed.value;
+        this.#say(`That ${parsed.reason}.`);
+      } else {
+        if (command === "/help") show();
+        this.#say(command === "/help" ? HELP : `That is no command. ${SLASH}`);
+      }
+    }
+  }
+
+  async #readLine(): Promise<string> {
+    this.#signal?.throwIfAborted();
+    const typed = this.#typed.shift();
+    if (typed !== undefined) {
+      this.#say(`> ${printable(typed)}`);
+      return typed;
+    }
+    if (this.hasLeft) throw CANCELLED;
+    return new Promise<string>((resolve, reject) => {
+      this.#prompt = { resolve, reject };
+      this.#draw();
+    });
+  }
+
+  #draw(): void {
+    this.#lines.setPrompt("> ");
+    this.#lines.prompt();
+    if (this.#half !== "") this.#lines.write(this.#half);
+    this.#half = "";
+  }
+
+  #end() {
+    const prompt = this.#prompt;
+    this.#prompt = undefined;
+    this.#lines.setPrompt("");
+    return prompt;
+  }
+
+  get #width(): number {
+    return Math.max(columnsOf(this.#output) - 3, 20);
+  }
+
+  /** The client's own words. */
+  #say(text: string, paint = (row: string) => row): void {
+    for (const row of wrap(text, this.#width)) this.#write(`${paint(row)}\n`);
+  }
+
+  /** The server's words. */
+  #quote(lines: string[]): void {
+    this.#write(`${quote(lines, this.#width, this.#paint.cyan)}\n`);
+  }
+
+  /** Writes where the prompt was, and what is half typed. */
+  #write(text: string): void {
+    this.#lift();
+    this.#output.write(text);
+  }
+
+  #lift(): void {
+    const { line } = this.#lines;
+    if (this.hasLeft || (line === "" && !this.#prompt)) return;
+    this.#half += line;
+    Object.assign(this.#lines, { line: "", cursor: 0 });
+    this.#lines.setPrompt("");
+    this.#lines.prompt();
+    if (process.env["TERM"] === "dumb") this.#output.write("\n"); // where all stays
+  }
+}
+
+/** A terminal that was hung up can't leave raw mode; readline would throw where nobody catches. */
+function forgiveHangup(input: Input): void {
+  const setRawMode = input.setRawMode?.bind(input);
+  input.setRawMode = (mode) => {
+    try {
+      setRawMode?.(mode);
+    } catch {} // there is no terminal any more
+  };
+}
+
+/** What Enter ("") or /none means. */
+function withoutText(field: Field, text?: string): Parsed<Value | undefined> {
+  if (text === "" && field.default !== undefined) return { value: field.default };
+  if (!field.required) return { value: undefined };
+  if (text === "" || field.kind !== "choices") return { reason: "needs an answer" };
+  const reason = checkValue(field, []); // none of them can be an answer
+  return reason === undefined ? { value: [] } : { reason };
+}
