@@ -1,42 +1,33 @@
 /**
- * The last price of a stock from Stooq: one HTTP request, one line of CSV, no key.
+ * The last price of a stock from Stooq: one HTTP request, one line of CSV, no key. Nothing
+ * here knows MCP. For another source, replace this file, or point STOOQ_URL at a server that
+ * serves the same CSV.
  *
- * Stooq says status 200 whatever it serves, so the body alone decides: a quote, an unknown
- * symbol, or one of the many pages that are neither. Since June 2026 it often serves programs
- * no quote at all. For that case a few rows that it really served are kept here, as a sample
- * that is never used unless somebody asks for it by name. To use another source, replace this
- * file, or point STOOQ_URL at a server that speaks the same CSV. Nothing here knows of MCP.
+ * Stooq sends status 200 whatever it serves, so the body alone decides. Since June 2026 it
+ * often serves programs no quote. For that case this file keeps a few rows as a sample, which
+ * is used only if the caller asks for it.
  */
 import { once } from "node:events";
-import * as http from "node:http";
-import * as https from "node:https";
-import { parse } from "csv-parse/sync";
-import * as z from "zod/v3";
+import type { Agent, IncomingMessage } from "node:http";
+import * as z from "zod";
 
-export type Quote = {
-  /** As the user knows it, like NVDA or TSCO.UK. */
-  symbol: string;
-  /** The last one, in the currency of the market. */
-  price: number;
-  /** Day and time of the price, by Stooq's clock (Warsaw): 2026-02-27 and 22:00:20. */
-  date: string;
-  time?: string;
-  /** Name of the company. */
-  name?: string;
-  /** A sample is bundled, not a live price. */
-  source: "stooq" | "sample";
-};
+export const Quote = z.object({
+  symbol: z.string().describe("Ticker symbol, like NVDA or TSCO.UK"),
+  price: z.number().positive().describe("Last price, in the currency of the market"),
+  date: z.string().describe("Day of the price, by Stooq's clock (Warsaw)"),
+  time: z.string().exactOptional().describe("Time of the price, by the same clock"),
+  name: z.string().exactOptional().describe("Name of the company"),
+  source: z.enum(["stooq", "sample"]).describe("sample: bundled, not a live price"),
+});
+export type Quote = z.infer<typeof Quote>;
 
 /** What a look-up found. `reason` is one sentence that says why there is no quote. */
 export type Lookup =
   | { found: "quote"; quote: Quote }
-  | { found: "unknown symbol"; reason: string }
-  | { found: "nothing"; reason: string };
+  | { found: "unknown symbol" | "nothing"; reason: string };
 
-const STOOQ = "https://stooq.com";
 const DEADLINE_MS = 10_000;
-const MAX_BODY_BYTES = 64 * 1024;
-const MAX_REQUESTS = 8;
+const MAX_BODY_LENGTH = 64 * 1024;
 
 /** Rows that Stooq served on the dates they bear. The time is Warsaw's: New York's close. */
 const SAMPLE = `\
@@ -55,11 +46,7 @@ export type StockSymbol = { shown: string; stooq: string };
 
 const MARKETS = [".us", ".uk", ".de", ".jp", ".hk", ".hu", ".pl", ".v", ".f"];
 
-/**
- * Reads what a person typed: `nvda`, `BRK.B`, `TSCO.UK`, `^SPX`.
- *
- * @returns the symbol, or undefined if the text can't be one
- */
+/** Reads what a person typed: `nvda`, `BRK.B`, `^SPX`; undefined if it can't be a symbol. */
 export function readSymbol(text: string): StockSymbol | undefined {
   const typed = text.trim().toLowerCase();
   if (typed.length > 20) return undefined;
@@ -73,12 +60,12 @@ export function readSymbol(text: string): StockSymbol | undefined {
   return { shown: shown.toUpperCase(), stooq: base + (market || ".us") };
 }
 
-// --- The quote ---------------------------------------------------------------------------
+// --- The look-up -------------------------------------------------------------------------
 
 /**
- * Looks a symbol up at Stooq, with one request and no retry.
+ * Looks a symbol up at Stooq, with one request and no retry. Eight run at once, others wait.
  *
- * @param options.signal gives up; the look-up rejects with its reason
+ * @param options.signal gives up, also in the queue; the look-up rejects with its reason
  * @param options.server where to ask (STOOQ_URL, else https://stooq.com)
  * @param options.deadlineMs for connection, headers and body together (10 s)
  */
@@ -86,32 +73,32 @@ export async function lookUp(
   symbol: StockSymbol,
   options: { signal?: AbortSignal; server?: string; deadlineMs?: number } = {},
 ): Promise<Lookup> {
-  const { signal, server = process.env["STOOQ_URL"] || STOOQ } = options;
+  const { signal, deadlineMs = DEADLINE_MS } = options;
+  const server = options.server ?? (process.env["STOOQ_URL"] || "https://stooq.com");
   const query = `s=${encodeURIComponent(symbol.stooq)}&f=sd2t2ohlcvn&h&e=csv`;
   const url = `${server.replace(/\/+$/, "")}/q/l/?${query}`;
   if (!URL.canParse(url)) return nothing("STOOQ_URL is not a URL.");
-  const leave = await enter(signal);
-  const deadline = AbortSignal.timeout(options.deadlineMs ?? DEADLINE_MS);
+  signal?.throwIfAborted();
+  const late = new AbortController();
+  const startClock = () => void setTimeout(() => late.abort(), deadlineMs).unref();
+  const gaveUp = AbortSignal.any(signal ? [signal, late.signal] : [late.signal]);
   try {
-    return await ask(
-      url,
-      symbol,
-      signal ? AbortSignal.any([signal, deadline]) : deadline,
-    );
+    const { status, body } = await request(url, gaveUp, startClock);
+    if (status === 200) return await readBody(body, symbol);
+    const hint = [403, 429].includes(status) ? ": it refuses this program" : "";
+    return nothing(`Stooq answered with HTTP status ${status}${hint}.`);
   } catch (error) {
     signal?.throwIfAborted();
-    if (deadline.aborted) return nothing("Stooq did not answer in time.");
+    if (late.signal.aborted) return nothing("Stooq did not answer in time.");
     // Only the code: the message of a network error may quote the URL, and a key in it.
     const { code } = error as NodeJS.ErrnoException;
     return nothing(`Stooq could not be reached${code ? ` (${code})` : ""}.`);
-  } finally {
-    leave();
   }
 }
 
 /** The bundled row of a symbol, if there is one. */
-export function sampleQuote(symbol: StockSymbol): Quote | undefined {
-  const result = readQuote(readRows(SAMPLE) ?? [], symbol);
+export async function sampleQuote(symbol: StockSymbol): Promise<Quote | undefined> {
+  const result = readQuote(await readRows(SAMPLE), symbol);
   return result.found === "quote" ? { ...result.quote, source: "sample" } : undefined;
 }
 
@@ -119,99 +106,106 @@ function nothing(reason: string): Lookup {
   return { found: "nothing", reason };
 }
 
-/** One request, and what its answer says; a redirect would be another, and is not followed. */
-async function ask(
-  url: string,
-  symbol: StockSymbol,
-  signal: AbortSignal,
-): Promise<Lookup> {
-  const headers = {
-    "user-agent": "mcp-elicitation-stock-price/1.0",
-    accept: "text/csv",
-    "accept-encoding": "identity",
-  };
-  // Not by fetch: its first call alone takes a twentieth of the time from start to quote.
-  const { get } = new URL(url).protocol === "https:" ? https : http;
-  const request = get(url, { headers, signal });
+// --- HTTP --------------------------------------------------------------------------------
+
+/** One for http, one for https. An agent opens a few connections, and queues requests. */
+const agents: Record<string, Agent> = {};
+const AGENT_OPTIONS = {
+  maxSockets: 8,
+  // By default each address of a host gets 250 ms, too few for a slow line.
+  autoSelectFamilyAttemptTimeout: 2500,
+  // HTTP_PROXY, HTTPS_PROXY and NO_PROXY. Node before 22.21 and 24.5 ignores them.
+  proxyEnv: process.env,
+  // Ends the wait for a proxy's tunnel, which a signal does not end.
+  timeout: DEADLINE_MS,
+};
+
+/** One GET; a redirect would be another, and is not followed. `onTurn`: it left the queue. */
+async function request(url: string, signal: AbortSignal, onTurn: () => void) {
+  // Loaded with the first look-up. The first call of fetch alone takes longer.
+  const { protocol } = new URL(url);
+  const { Agent, get } =
+    protocol === "https:" ? await import("node:https") : await import("node:http");
+  const agent = (agents[protocol] ??= new Agent(AGENT_OPTIONS));
+  // Without "close" the next in the queue gets this connection, which may be dead by then.
+  const headers = { "user-agent": "mcp-elicitation-stock-price", connection: "close" };
+  const sent = get(url, { agent, headers, signal }).once("socket", onTurn);
   // A body that has no length just ends when its connection breaks. This is what tells.
   let broke: Error | undefined;
-  request.on("error", (error) => (broke = error));
-  const responded = once(request, "response", { signal });
-  const [response] = (await responded) as [http.IncomingMessage];
-  const { statusCode: status = 0 } = response;
-  const chunks: Uint8Array[] = [];
-  let length = 0;
+  sent.on("error", (error) => (broke = error));
+  const [response] = (await once(sent, "response", { signal })) as [IncomingMessage];
+  const { statusCode: status = 0 } = response.setEncoding("utf8");
+  let body = "";
   // No more than a quote could need: leaving the loop early drops body and connection.
-  for await (const chunk of response) {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length > MAX_BODY_BYTES) break;
-  }
+  for await (const chunk of response) if ((body += chunk).length > MAX_BODY_LENGTH) break;
   signal.throwIfAborted();
   if (broke) throw broke;
-  if (status !== 200) {
-    const hint = [403, 429].includes(status) ? ": it refuses this program" : "";
-    return nothing(`Stooq answered with HTTP status ${status}${hint}.`);
-  }
-  const body = Buffer.concat(chunks).subarray(0, MAX_BODY_BYTES);
-  const result = readBody(new TextDecoder().decode(body), symbol);
-  // A price that was cut off is another price.
-  return length > MAX_BODY_BYTES && result.found !== "nothing" ? UNREADABLE : result;
+  return { status, body };
 }
+
+// --- The body ----------------------------------------------------------------------------
+
+/** What Stooq serves instead of CSV. The first sign counts: notices also come in HTML. */
+const NOTICES: [sign: RegExp, reason: string][] = [
+  [/^$/, "Stooq sent an empty answer."],
+  [
+    /exceeded the daily hits limit/i,
+    "Stooq's daily limit for this address is reached: try again tomorrow.",
+  ],
+  [
+    /get your apikey|get_apikey/i,
+    "Stooq asks for an API key here, which this program has none of: " +
+      "set STOOQ_URL to a server that serves the same CSV without one.",
+  ],
+  [/^</, "Stooq sent a web page instead of a quote: it keeps programs out."],
+];
 
 const UNREADABLE = nothing("Stooq's answer is not the CSV that this program knows.");
 
 /** Tells the kinds of answer apart. What Stooq wrote is never passed on. */
-function readBody(body: string, symbol: StockSymbol): Lookup {
+async function readBody(body: string, symbol: StockSymbol): Promise<Lookup> {
   const text = body.trim();
-  if (text === "") return nothing("Stooq sent an empty answer.");
-  const rows = readRows(text);
+  // A price that was cut off is another price.
+  const isWhole = body.length <= MAX_BODY_LENGTH;
+  const rows = isWhole && (await readRows(text).catch(() => undefined));
   if (rows) return readQuote(rows, symbol);
-  // Before the look for HTML, which this sentence sometimes comes in.
-  if (/exceeded the daily hits limit/i.test(text)) {
-    return nothing(
-      "Stooq's daily limit for this address is reached: try again tomorrow.",
-    );
-  }
-  if (/get your apikey|get_apikey/i.test(text)) {
-    return nothing(
-      "Stooq asks for an API key here, which this program has none of: " +
-        "set STOOQ_URL to a server that serves the same CSV without one.",
-    );
-  }
-  if (text.startsWith("<")) {
-    return nothing("Stooq sent a web page instead of a quote: it keeps programs out.");
-  }
-  return /^no data\b/i.test(text) ? unknown(symbol) : UNREADABLE;
+  if (/^no data\b/i.test(text)) return unknown(symbol);
+  const [, reason] = NOTICES.find(([sign]) => sign.test(text)) ?? [];
+  return reason ? nothing(reason) : UNREADABLE;
 }
 
 function unknown({ shown, stooq }: StockSymbol): Lookup {
-  return {
-    found: "unknown symbol",
-    reason: `Stooq has no price for ${shown} (asked for as ${stooq}).`,
-  };
+  const asked = `Stooq has no price for ${shown} (asked for as ${stooq})`;
+  // To some programs Stooq says so of every stock. A bundled row proves that there is one.
+  return SAMPLE.includes(`\n${stooq.toUpperCase()},`)
+    ? nothing(`${asked}, but it served one before: it may keep programs out.`)
+    : { found: "unknown symbol", reason: `${asked}.` };
 }
 
+/** Gives the value of a column, found by name and not by position. */
 type Row = (column: string) => string | undefined;
 
-/** The rows of the CSV, if it is the one we know. By name, not by position; N/D is no value. */
-function readRows(csv: string): Row[] | undefined {
-  try {
-    const options = {
-      bom: true,
-      trim: true,
-      relax_column_count_more: true,
-      skip_empty_lines: true,
-    };
-    const [header = [], ...lines]: string[][] = parse(csv, options);
-    if (!header.includes("Symbol") || !header.includes("Close")) return undefined;
-    return lines.map((line) => (column) => {
-      const value = line[header.indexOf(column)] ?? "";
-      return /^(N\/[DA]|-|)$/i.test(value) ? undefined : value;
-    });
-  } catch {
-    return undefined;
+/** The rows of the CSV. Throws if it is not the one we know. */
+async function readRows(csv: string): Promise<Row[]> {
+  const { parse } = await import("csv-parse/sync");
+  // Relaxed, because a name may hold quotes and commas without being quoted.
+  const relaxed = { relax_quotes: true, relax_column_count_more: true };
+  const options = { ...relaxed, skip_empty_lines: true };
+  const [names = [], ...lines]: string[][] = parse(csv, options);
+  const header = names.map((name) => name.trim());
+  if (!header.includes("Symbol") || !header.includes("Close"))
+    throw new Error("other CSV");
+  const valueOf = (cell = "") =>
+    /^\s*(N\/[DA]|-|)\s*$/i.test(cell) ? undefined : cell.trim();
+  const last = header.length - 1;
+  for (const line of lines) {
+    // Numbers with commas (230,1) also make more cells than columns, and shift the price.
+    // Then a number stands where the name begins.
+    const isName = header[last] === "Name" && /\p{L}/u.test(valueOf(line[last]) ?? "");
+    if (line.length > header.length && !isName) throw new Error("shifted");
+    line.push(line.splice(last).join(","));
   }
+  return lines.map((line) => (column) => valueOf(line[header.indexOf(column)]));
 }
 
 function readQuote(rows: Row[], symbol: StockSymbol): Lookup {
@@ -220,46 +214,26 @@ function readQuote(rows: Row[], symbol: StockSymbol): Lookup {
   // last counts, and ISO dates sort as text.
   const [row] = rows
     .filter((row) => readSymbol(row("Symbol") ?? "")?.stooq === symbol.stooq)
-    .sort((a, b) => String(b("Date")).localeCompare(String(a("Date"))));
+    .sort((a, b) => (b("Date") ?? "").localeCompare(a("Date") ?? ""));
   if (!row) return UNREADABLE;
-  const [close, date, time, name] = ["Close", "Date", "Time", "Name"].map(row);
-  if (close === undefined) return unknown(symbol);
-  const price = /^\d+(\.\d+)?$/.test(close) ? Number(close) : 0;
-  if (!(price > 0 && price < Infinity)) return UNREADABLE;
-  if (date === undefined || !z.string().date().safeParse(date).success) return UNREADABLE;
+  if (row("Close") === undefined) return unknown(symbol);
+  const [price = NaN, low = NaN, high = NaN] = ["Close", "Low", "High"].map((column) =>
+    Number(/^\d+(\.\d+)?$/.exec(row(column) ?? "")?.[0]),
+  );
+  // Beside NaN both of the last two are false: low and high may be missing.
+  const isPrice = price > 0 && price < Infinity && true;
+  const date = z.iso.date().safeParse(row("Date"));
+  if (!isPrice || !date.success) return UNREADABLE;
+  const [time = "", name = ""] = ["Time", "Name"].map(row);
   return {
     found: "quote",
     quote: {
       symbol: symbol.shown,
       price,
-      date,
-      ...(time !== undefined && /^\d\d:\d\d(:\d\d)?$/.test(time) && { time }),
-      ...(name !== undefined && /^\P{C}{1,100}$/u.test(name) && { name }),
+      date: date.data,
+      ...(/^\d\d:\d\d(:\d\d)?$/.test(time) && { time }),
+      ...(/^\P{C}{1,100}$/u.test(name) && { name }),
       source: "stooq",
     },
-  };
-}
-
-// --- The queue ---------------------------------------------------------------------------
-
-let running = 0;
-const queue: (() => void)[] = [];
-
-/** Waits for one of the few places for requests; returns the function that leaves it. */
-async function enter(signal?: AbortSignal): Promise<() => void> {
-  signal?.throwIfAborted();
-  if (running === MAX_REQUESTS) {
-    await new Promise<void>((resolve, reject) => {
-      const turn = () => (signal?.removeEventListener("abort", give), resolve());
-      const give = () => (queue.splice(queue.indexOf(turn), 1), reject(signal?.reason));
-      signal?.addEventListener("abort", give, { once: true });
-      queue.push(turn);
-    });
-  } else running++;
-  return () => {
-    // The place passes on to the next in the queue, or becomes free.
-    const next = queue.shift();
-    if (next) next();
-    else running--;
   };
 }

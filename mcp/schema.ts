@@ -43,6 +43,9 @@ export const optional = <Schema extends z.ZodType, Absent = undefined>(
   absent?: Absent,
 ) => schema.nullish().transform((value) => value ?? (absent as Absent));
 
+/** As it came, whatever its keys are: z.record would lose the key __proto__. */
+const anyObject = z.custom<Params>(isObject, "expected an object");
+
 export const Implementation = z.looseObject({ name: z.string(), version: z.string() });
 export type Implementation = z.infer<typeof Implementation>;
 
@@ -76,7 +79,7 @@ export const UnsupportedVersion = z.looseObject({ supported: z.array(z.string())
 /** A question that a server asks: an elicitation, or another kind of request. */
 export const InputRequest = z.looseObject({
   method: z.string(),
-  params: optional(z.looseObject({}), {}),
+  params: optional(anyObject, {} as Params),
 });
 export type InputRequest = z.infer<typeof InputRequest>;
 
@@ -84,14 +87,9 @@ export type InputRequest = z.infer<typeof InputRequest>;
 export type InputResponse = Record<string, unknown>;
 
 export const InputRequired = z.looseObject({
-  // As it came, whatever its keys are: z.record would lose the key __proto__.
-  inputRequests: optional(
-    z.custom<Record<string, unknown>>(isObject, "expected an object"),
-  ),
+  inputRequests: optional(anyObject),
   requestState: optional(z.string()),
 });
-
-const anyObject = z.custom<Params>(isObject, "expected an object");
 
 export const CallToolParams = z.looseObject({
   name: z.string(),
@@ -103,7 +101,7 @@ export const CallToolParams = z.looseObject({
 export const CallToolResult = z.looseObject({
   content: optional(z.array(z.looseObject({ type: z.string() })), []),
   structuredContent: z.unknown().optional(),
-  isError: optional(z.boolean()),
+  isError: z.boolean().nullish(),
 });
 export type CallToolResult = z.infer<typeof CallToolResult>;
 

@@ -1,28 +1,56 @@
 /**
- * Seals what a server learned in one round into the `requestState` of the next, and opens
- * it again. In between it was in the client's hands, so it is trusted only if the seal holds:
- * an HMAC under a key that this process made up and never tells. The content is signed, not
- * secret; do not put secrets in it.
+ * Seals what a server learned in one round into the `requestState` of the next, and opens it
+ * again. In between it is in the client's hands. AES-256-GCM keeps it secret and genuine.
  *
- * A seal is good for one request (method, tool and arguments) and for 30 minutes. It does
- * not prevent a second use within that time, so a tool must do nothing that can't be repeated.
+ * A seal is good for one request (method, tool and arguments) and for 30 minutes. It does not
+ * prevent a second use within that time: see `callId` in tool.ts.
  *
  * @see https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
  */
-import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { INVALID_PARAMS, RpcError } from "./peer.ts";
 
-const KEY = randomBytes(32);
 const LIFETIME_MS = 30 * 60 * 1000;
+const MAX_STATE_BYTES = 64 * 1024;
+const CIPHER = "aes-256-gcm";
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
 
-/** The request a state belongs to: its method, its tool and its arguments, in any order. */
+let key: Buffer | undefined;
+
+/**
+ * The key: STATE_KEY where several processes serve the same calls, else one of this process.
+ *
+ * @throws {Error} STATE_KEY is set, but is no key
+ */
+export function stateKey(): Buffer {
+  if (key) return key;
+  const { STATE_KEY: shared } = process.env;
+  const bytes = shared === undefined ? randomBytes(32) : Buffer.from(shared, "base64");
+  const isExact = shared === undefined || bytes.toString("base64") === shared;
+  if (bytes.length === 32 && isExact) return (key = bytes);
+  // Whatever it is, it may be a secret: it is never shown.
+  throw new Error("STATE_KEY must be 32 bytes in base64, as of: openssl rand -base64 32");
+}
+
+/** The request that a state belongs to. The order of the arguments doesn't matter. */
 export type Binding = { method: string; name: string; arguments: unknown };
 
-/** Makes the `requestState` string that holds `state`, which must be JSON. */
+/**
+ * Makes the `requestState` that holds `state`, which must be JSON.
+ *
+ * @throws {Error} the state is over 64 KiB, which every round would send to and fro
+ */
 export function seal(state: unknown, binding: Binding, now = Date.now()): string {
-  const payload = JSON.stringify({ state, expires: now + LIFETIME_MS });
-  const body = Buffer.from(payload).toString("base64url");
-  return `${body}.${mac(body, binding).toString("base64url")}`;
+  const payload = Buffer.from(JSON.stringify({ state, expires: now + LIFETIME_MS }));
+  if (payload.length > MAX_STATE_BYTES) {
+    const size = `${payload.length} bytes, over ${MAX_STATE_BYTES}`;
+    throw new Error(`${binding.name} has a state of ${size}: keep large finds elsewhere`);
+  }
+  const iv = randomBytes(IV_BYTES);
+  const cipher = createCipheriv(CIPHER, stateKey(), iv).setAAD(bytesOf(binding));
+  const sealed = [iv, cipher.update(payload), cipher.final(), cipher.getAuthTag()];
+  return Buffer.concat(sealed).toString("base64url");
 }
 
 /**
@@ -31,33 +59,29 @@ export function seal(state: unknown, binding: Binding, now = Date.now()): string
  * @throws {RpcError} -32602, in the same words whatever is wrong with it
  */
 export function open(requestState: unknown, binding: Binding, now = Date.now()): unknown {
-  const text = typeof requestState === "string" ? requestState : "";
-  const [body = "", seal = "", ...more] = text.split(".");
-  const given = Buffer.from(seal, "base64url");
-  const right = mac(body, binding);
-  // Compared as text too: base64url has spare bits, and a flipped one must not pass.
-  const isGenuine =
-    more.length === 0 &&
-    given.length === right.length &&
-    timingSafeEqual(given, right) &&
-    right.toString("base64url") === seal;
-  if (isGenuine) {
-    const { state, expires } = JSON.parse(Buffer.from(body, "base64url").toString());
-    if (now < expires) return state;
+  try {
+    const sealed = Buffer.from(String(requestState), "base64url");
+    const iv = sealed.subarray(0, IV_BYTES);
+    const decipher = createDecipheriv(CIPHER, stateKey(), iv, {
+      authTagLength: TAG_BYTES,
+    });
+    decipher.setAAD(bytesOf(binding)).setAuthTag(sealed.subarray(-TAG_BYTES));
+    const payload = decipher.update(sealed.subarray(IV_BYTES, -TAG_BYTES));
+    const text = Buffer.concat([payload, decipher.final()]).toString();
+    const { state, expires } = JSON.parse(text);
+    // base64url has spare bits. A string with a flipped one is not the one that was issued.
+    if (now < expires && sealed.toString("base64url") === requestState) return state;
+  } catch {
+    // It was changed, or sealed for another request or under another key.
   }
-  throw new RpcError(
-    INVALID_PARAMS,
-    "requestState was not issued for this request, or has expired: call again without it",
-  );
+  const reason = "requestState was not issued for this request, or has expired";
+  throw new RpcError(INVALID_PARAMS, `${reason}: call again without it`);
 }
 
-function mac(body: string, { method, name, arguments: args }: Binding): Buffer {
-  const bound = JSON.stringify([method, name, args, body], sortKeys);
-  return createHmac("sha256", KEY).update(bound).digest();
-}
-
-/** A client may send the same arguments in another order. */
-function sortKeys(_key: string, value: unknown): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+function bytesOf({ method, name, arguments: args }: Binding): Buffer {
+  const sortKeys = (_key: string, value: unknown) =>
+    typeof value !== "object" || value === null || Array.isArray(value)
+      ? value
+      : Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return Buffer.from(JSON.stringify([method, name, args], sortKeys));
 }

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { connect, type Answerer, type Options } from "../client.ts";
+import type { Answerer } from "../mcp/answer.ts";
+import type { Options } from "../mcp/link.ts";
 import { ConnectionError, RpcError, type Params } from "../mcp/peer.ts";
+import { connect } from "./ends.ts";
 import {
   discovery,
   error,
@@ -30,7 +32,10 @@ function answerer(action: "accept" | "decline" | "cancel" = "accept") {
 }
 
 /** Connects to a scripted server; `notes` hears what the client found odd. */
-async function open(script: (wire: Wire) => Promise<void>, options: Options = {}) {
+async function open(
+  script: (wire: Wire) => Promise<void>,
+  options: Partial<Options> = {},
+) {
   const notes: string[] = [];
   const onNote = (note: string) => notes.push(note);
   const session = await connect(scripted(script), { onNote, probeMs: 2000, ...options });
@@ -244,7 +249,7 @@ test("it goes on in another legacy version than it asked for, and says so", asyn
 // --- What is declared --------------------------------------------------------------------
 
 const all: Answerer = { ...answerer(), url: async () => ({ action: "accept" }) };
-const DECLARED: [string, Options, unknown][] = [
+const DECLARED: [string, Partial<Options>, unknown][] = [
   [MODERN, {}, {}],
   [MODERN, { answerer: answerer() }, { elicitation: { form: {} } }],
   [MODERN, { answerer: all }, { elicitation: { form: {}, url: {} } }],

@@ -7,11 +7,10 @@
  * `choice`, …), `confirm`, `optional`, `many`, `wide`, `two`, `page`, `patient`. With
  * `--protocol 2025-11-25` the same questions come the older way.
  */
-import { realpathSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { formRequest } from "../mcp/form.ts";
 import type { InputRequest } from "../mcp/schema.ts";
-import { start, type Tool, type Tools } from "../server.ts";
+import { isMain, serve } from "../mcp/serve.ts";
+import type { Tool, Tools } from "../mcp/tool.ts";
 
 const titled = [
   { const: "s", title: "Small" },
@@ -188,6 +187,4 @@ export const tools: Tools = {
   },
 };
 
-if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  await start(tools, process.stdin, process.stdout);
-}
+if (isMain(import.meta.url)) await serve(tools, { name: "forms", version: "1.0.0" });

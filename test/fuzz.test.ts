@@ -6,9 +6,10 @@ import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { after, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { connect, type Answerer } from "../client.ts";
+import type { Answerer } from "../mcp/answer.ts";
 import type { Params } from "../mcp/peer.ts";
-import { start, tools } from "../server.ts";
+import { tools } from "../server.ts";
+import { connect, start } from "./ends.ts";
 import { csv, startStooq } from "./stooq.ts";
 import {
   discovery,

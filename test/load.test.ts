@@ -3,12 +3,11 @@
  * 100,000 calls and a look at the memory.
  */
 import assert from "node:assert/strict";
-import { PassThrough } from "node:stream";
 import { test } from "node:test";
-import { connect, type Answerer } from "../client.ts";
-import type { Server } from "../mcp/process.ts";
+import type { Answerer } from "../mcp/answer.ts";
 import { formRequest } from "../mcp/form.ts";
-import { start, type Tools } from "../server.ts";
+import type { Tools } from "../mcp/tool.ts";
+import { connect, inMemory } from "./ends.ts";
 import { LEGACY, MODERN, textResult } from "./support.ts";
 
 const isSoak = Boolean(process.env["SOAK"]);
@@ -33,14 +32,6 @@ const tools: Tools = {
   },
 };
 
-function inMemory(): Server {
-  const input = new PassThrough();
-  const output = new PassThrough();
-  void start(tools, input, output).then(() => output.end());
-  const gone = new Promise<string>((resolve) => output.on("end", () => resolve("ended")));
-  return { input, output, gone, stop: async () => void (input.end(), await gone) };
-}
-
 /** Answers with the number in the message, after a while that depends on it. */
 const answerer: Answerer = {
   form: async ({ message }) => {
@@ -55,7 +46,7 @@ const text = ({ content }: Record<string, unknown>) =>
 
 for (const protocol of [MODERN, LEGACY]) {
   test(`it gives each of 1,000 calls at once its own answer, half of them asked (${protocol})`, async () => {
-    const session = await connect(inMemory, { protocol, answerer });
+    const session = await connect(inMemory(tools), { protocol, answerer });
     const calls = Array.from({ length: 1000 }, async (_, n) => {
       const params =
         n % 2
@@ -69,7 +60,7 @@ for (const protocol of [MODERN, LEGACY]) {
   });
 
   test(`it makes call after call, and keeps nothing of them (${protocol})`, async () => {
-    const session = await connect(inMemory, { protocol, answerer });
+    const session = await connect(inMemory(tools), { protocol, answerer });
     const call = async (n: number) =>
       assert.equal(
         text(
@@ -97,7 +88,7 @@ test(
   "its time is in step with the bytes",
   { skip: isSoak ? false : "in the soak" },
   async () => {
-    const session = await connect(inMemory, { protocol: MODERN });
+    const session = await connect(inMemory(tools), { protocol: MODERN });
     const time = async (bytes: number) => {
       const times: number[] = [];
       for (let run = 0; run < 7; run++) {

@@ -2,10 +2,11 @@
 import assert from "node:assert/strict";
 import { PassThrough, Transform } from "node:stream";
 import { after, test } from "node:test";
-import { connect, type Answerer } from "../client.ts";
+import type { Answerer } from "../mcp/answer.ts";
 import type { Server } from "../mcp/process.ts";
 import { type Params } from "../mcp/peer.ts";
-import { start, tools } from "../server.ts";
+import { tools } from "../server.ts";
+import { connect, start } from "./ends.ts";
 import { startStooq } from "./stooq.ts";
 import { LEGACY, MODERN, run } from "./support.ts";
 

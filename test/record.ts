@@ -8,7 +8,8 @@
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { connect, type Answerer } from "../client.ts";
+import type { Answerer } from "../mcp/answer.ts";
+import { connect } from "../mcp/connect.ts";
 import type { Params } from "../mcp/peer.ts";
 import { startProcess } from "../mcp/process.ts";
 import { startStooq } from "./stooq.ts";
@@ -61,6 +62,7 @@ function talk(protocol: string, action: "accept" | "decline"): Promise<Talk> {
     };
     const env = { STOOQ_URL: stooq.url };
     const session = await connect(() => startProcess("server.ts", [], env, () => {}), {
+      self: { name: "stock-price-client", title: "Stock price", version: "1.0.0" },
       protocol,
       answerer: { form },
       onLine: (direction, line) =>

@@ -4,7 +4,9 @@ import { after, beforeEach, test } from "node:test";
 import * as z from "zod";
 import { formRequest } from "../mcp/form.ts";
 import { RpcError, type Params } from "../mcp/peer.ts";
-import { start, tools, type Tools } from "../server.ts";
+import { SELF, tools } from "../server.ts";
+import { serveStreams } from "../mcp/serve.ts";
+import type { Tools } from "../mcp/tool.ts";
 import type { Quote } from "../price.ts";
 import { csv, startStooq } from "./stooq.ts";
 import {
@@ -32,7 +34,7 @@ const form = { elicitation: { form: {} } };
 /** A served connection, used by hand. */
 function serve(offered: Tools = tools): Wire & { end(): Promise<Params[]> } {
   const { here, input, output } = pipe();
-  const done = start(offered, input, output).then(() => output.end());
+  const done = serveStreams(offered, SELF, input, output).then(() => output.end());
   const end = async () => {
     here.output.end();
     const [rest] = await Promise.all([here.rest(), done]);
@@ -42,7 +44,11 @@ function serve(offered: Tools = tools): Wire & { end(): Promise<Params[]> } {
 }
 
 /** Past the handshake. */
-async function serveLegacy(capabilities: unknown, version = LEGACY, offered = tools) {
+async function serveLegacy(
+  capabilities: unknown,
+  version = LEGACY,
+  offered: Tools = tools,
+) {
   const wire = serve(offered);
   wire.send(initialize(capabilities, version));
   await wire.next();

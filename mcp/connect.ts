@@ -1,0 +1,131 @@
+/**
+ * The client's door: starts a server, finds out which era it belongs to with one question, and
+ * opens a session of that era. Whoever has the session can't tell which one it is.
+ *
+ * @see https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio
+ */
+import { openLegacy } from "./legacy.ts";
+import { Link, type Options, type Session } from "./link.ts";
+import { envelope, openModern } from "./modern.ts";
+import { ConnectionError, RpcError, type Params } from "./peer.ts";
+import type { Server } from "./process.ts";
+import {
+  CallToolResult,
+  DiscoverResult,
+  HEADER_MISMATCH,
+  LEGACY_VERSIONS,
+  ListToolsResult,
+  meta,
+  MISSING_CAPABILITY,
+  MODERN_VERSIONS,
+  nameOf,
+  parseResult,
+  SERVER_INFO,
+  UNSUPPORTED_VERSION,
+  UnsupportedVersion,
+  type ListedTool,
+} from "./schema.ts";
+
+/**
+ * Starts a server and finds out how to speak with it.
+ *
+ * @param start starts the server; called a second time where it ended at the first request
+ * @throws {ConnectionError} it did not start, went away, or shares no version with us
+ * @throws {RpcError} it refuses to be initialized; and the signal's reason
+ */
+export async function connect(start: () => Server, options: Options): Promise<Session> {
+  const { protocol = "auto", signal } = options;
+  const link = new Link(start(), options);
+  const again = () => new Link(start(), options);
+  try {
+    const isProbed = !LEGACY_VERSIONS.includes(protocol);
+    const found: Found = isProbed
+      ? await probe(link, options)
+      : { why: "it was not asked" };
+    signal?.throwIfAborted();
+    if ("version" in found) return openModern(link, found.version, found.name, options);
+    if (protocol !== MODERN_VERSIONS[0]) return await openLegacy(link, again, options);
+    throw new ConnectionError(
+      `the server does not speak ${MODERN_VERSIONS}: ${found.why}; ` +
+        "without --protocol its own version is used",
+    );
+  } catch (error) {
+    await link.server.stop();
+    throw error;
+  }
+}
+
+/** What the probe found: a modern server, or why it is none. */
+type Found = { version: string; name?: string | undefined } | { why: string };
+
+/** Asks the one question that only a modern server answers, and judges by what comes back. */
+async function probe(link: Link, options: Options, isRetry = false): Promise<Found> {
+  const { timeoutMs = 60_000, probeMs = Math.min(10_000, timeoutMs), signal } = options;
+  const preferred = String(MODERN_VERSIONS[0]);
+  const params = { _meta: envelope(preferred, options) };
+  const limits = { timeoutMs: probeMs, signal, isFirst: true };
+  const first = link.send("server/discover", params, limits);
+  const reply: unknown = await first.catch((error) => error);
+
+  const discovery = DiscoverResult.safeParse(reply);
+  if (discovery.success) {
+    const { supportedVersions } = discovery.data;
+    const name = nameOf(meta(discovery.data)[SERVER_INFO]);
+    return { version: choose(supportedVersions), name };
+  }
+  if (!(reply instanceof Error)) {
+    return { why: "it answered server/discover with no list of versions" };
+  }
+  if (!(reply instanceof RpcError)) return { why: reply.message };
+  switch (reply.code) {
+    case UNSUPPORTED_VERSION:
+      choose(UnsupportedVersion.safeParse(reply.data).data?.supported ?? []);
+      if (!isRetry) return probe(link, options, true);
+      throw new ConnectionError("the server refuses the very version that it offers");
+    // Codes that only the new era has: the server is modern, whatever else is wrong.
+    case MISSING_CAPABILITY:
+    case HEADER_MISMATCH:
+      return { version: preferred };
+    default:
+      return { why: `it answered server/discover with error ${reply.code}` };
+  }
+}
+
+function choose(theirs: string[]): string {
+  const version = MODERN_VERSIONS.find((ours) => theirs.includes(ours));
+  if (version !== undefined) return version;
+  const older = LEGACY_VERSIONS.find((ours) => theirs.includes(ours));
+  const ours = [...MODERN_VERSIONS, ...LEGACY_VERSIONS].join(", ");
+  throw new ConnectionError(
+    `no version in common: the server speaks ${theirs.join(", ") || "none that it names"}, ` +
+      `this client ${ours}` +
+      (older ? `; --protocol ${older} tries it with a handshake` : ""),
+  );
+}
+
+/** The server's tools, page by page, until there are no more or a page comes twice. */
+export async function listTools(session: Session, signal?: AbortSignal) {
+  const tools: ListedTool[] = [];
+  const cursors = new Set<unknown>();
+  let params: Params = {};
+  for (;;) {
+    const page = await session.request("tools/list", params, signal);
+    const { tools: more, nextCursor } = parseResult(ListToolsResult, page, "tools/list");
+    tools.push(...more);
+    if (nextCursor === undefined || cursors.has(nextCursor)) return tools;
+    cursors.add(nextCursor);
+    params = { cursor: nextCursor };
+  }
+}
+
+/** Calls a tool, and has its questions answered. */
+export async function callTool(
+  session: Session,
+  name: string,
+  args: Params = {},
+  signal?: AbortSignal,
+): Promise<CallToolResult> {
+  const params = { name, arguments: args };
+  const result = await session.request("tools/call", params, signal);
+  return parseResult(CallToolResult, result, name);
+}

@@ -1,0 +1,268 @@
+/**
+ * The conversation of 2024-11-05 to 2025-11-25, both ends of it. It begins with a handshake,
+ * `initialize`. A server that needs the user sends the client a request of its own,
+ * `elicitation/create`, while the client's request is still open. So the loop runs at the
+ * server's end, and the client only answers.
+ *
+ * Tools know nothing of this: the server's end is an interpreter that turns each request into a
+ * modern one. Whoever needs no older peers deletes this file and the one expression that uses
+ * it in serve.ts and in connect.ts.
+ *
+ * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle
+ */
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { answerQuestion, capabilities, GaveUp, withPages } from "./answer.ts";
+import type { Link, Options, Session } from "./link.ts";
+import {
+  ConnectionError,
+  INTERNAL_ERROR,
+  RpcError,
+  type Context,
+  type Handler,
+  type Params,
+  type Peer,
+} from "./peer.ts";
+import { untilComplete, type Ask, type Retry } from "./rounds.ts";
+import {
+  CLIENT_CAPABILITIES,
+  CLIENT_INFO,
+  ElicitResult,
+  InitializeParams,
+  InitializeResult,
+  LEGACY_VERSIONS,
+  meta,
+  MISSING_CAPABILITY,
+  MODERN_VERSIONS,
+  nameOf,
+  parseParams,
+  parseResult,
+  PROTOCOL_VERSION,
+  Result,
+  SERVER_INFO,
+  UNSUPPORTED_VERSION,
+  UnsupportedVersion,
+  type InputRequest,
+  type InputResponse,
+} from "./schema.ts";
+import { failure } from "./tool.ts";
+
+// --- The server's end --------------------------------------------------------------------
+
+/** How long a person may think about a question. */
+const QUESTION_MS = 10 * 60 * 1000;
+
+/**
+ * Serves what belongs to the legacy era, and passes everything else on.
+ *
+ * @param modern serves modern requests, and so the ones that legacy requests are turned into
+ * @param peer the connection, on which the questions go out
+ */
+export function serveLegacy(modern: Handler, peer: Peer): Handler {
+  let client: InitializeParams | undefined;
+  let ready: Promise<void> | undefined;
+  const { onNotification } = peer;
+  ready = new Promise((resolve) => {
+    peer.onNotification = (method, params) => {
+      if (method === "notifications/initialized") resolve((ready = undefined));
+      onNotification?.(method, params);
+    };
+  });
+  return (method, params, context) => {
+    if (method === "initialize") {
+      client = parseParams(InitializeParams, params, method);
+      return welcome(client, modern, context);
+    }
+    const version = meta(params)[PROTOCOL_VERSION];
+    if (!client) {
+      const isPing = method === "ping" && version === undefined;
+      return isPing ? {} : modern(method, params, context);
+    }
+    // Other reserved keys of `_meta` are what some hosts stamp. They say nothing here.
+    const isModern = MODERN_VERSIONS.some((ours) => ours === version);
+    if (isModern) return modern(method, params, context);
+    if (method === "ping") return {};
+    const ask = async (question: InputRequest) => {
+      if (ready) await inTime(ready, context.signal);
+      return askClient(peer, question, context.signal);
+    };
+    return interpret(method, envelop(params, client), { modern, ask, context });
+  };
+}
+
+/** The answer to `initialize`: what a modern client would discover. */
+async function welcome(client: InitializeParams, modern: Handler, context: Context) {
+  const { protocolVersion: asked } = client;
+  const discovery = await modern("server/discover", envelop({}, client), context);
+  const { capabilities, _meta } = discovery as Params;
+  return {
+    protocolVersion: LEGACY_VERSIONS.includes(asked) ? asked : LEGACY_VERSIONS[0],
+    capabilities,
+    serverInfo: meta({ _meta })[SERVER_INFO],
+  };
+}
+
+/** The params as a modern client would send them. Answers and states are ours to add. */
+function envelop(params: Params, client: InitializeParams): Params {
+  const { inputResponses, requestState, ...own } = params;
+  const _meta = {
+    ...meta(params),
+    [PROTOCOL_VERSION]: MODERN_VERSIONS[0],
+    [CLIENT_CAPABILITIES]: client.capabilities,
+    [CLIENT_INFO]: client.clientInfo,
+  };
+  return { ...own, _meta };
+}
+
+/** Runs the loop on a modern request, and takes off what older clients don't know. */
+async function interpret(
+  method: string,
+  params: Params,
+  { modern, ask, context }: { modern: Handler; ask: Ask; context: Context },
+): Promise<object> {
+  const pages = withPages(ask);
+  const attempt = (retry: Retry) => modern(method, { ...params, ...retry }, context);
+  try {
+    const result = await untilComplete(
+      attempt,
+      (question) => pages.ask(question, context),
+      () => pages.pause(context),
+    );
+    const { resultType, ttlMs, cacheScope, _meta, ...older } = result;
+    const { [SERVER_INFO]: self, ...rest } = meta(result);
+    return Object.keys(rest).length > 0 ? { ...older, _meta: rest } : older;
+  } catch (error) {
+    // To these clients a question that can't be asked or answered is a failed call.
+    const cantAsk = error instanceof RpcError && error.code === MISSING_CAPABILITY;
+    const isOver = error instanceof ConnectionError || error instanceof GaveUp;
+    if (cantAsk || isOver) return failure(`${error.message}.`);
+    throw error;
+  }
+}
+
+/** Sends a question as a request. A cancelled call withdraws it. */
+async function askClient(
+  peer: Peer,
+  { method, params }: InputRequest,
+  signal: AbortSignal,
+): Promise<InputResponse> {
+  // A question by URL has an id in these versions, by which its end can be told.
+  const id = params["mode"] === "url" ? { elicitationId: randomUUID() } : {};
+  const late = new ConnectionError("The client did not answer the question in time");
+  try {
+    const answer = await peer.request(
+      method,
+      { ...params, ...id },
+      {
+        signal,
+        limit: (expire) => {
+          const timer = setTimeout(expire, QUESTION_MS, late).unref();
+          return () => clearTimeout(timer);
+        },
+        onAbandon: (requestId) => peer.notify("notifications/cancelled", { requestId }),
+      },
+    );
+    if (method !== "elicitation/create" || ElicitResult.safeParse(answer).success) {
+      return answer as InputResponse;
+    }
+    throw new ConnectionError("The client's answer to the question is not valid");
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
+    const question = JSON.stringify(params["message"] ?? method);
+    const reason = `${error.code}: ${error.message}`;
+    throw new ConnectionError(`The client answered ${question} with error ${reason}`);
+  }
+}
+
+/** The client has as long to get ready as the person to answer. */
+async function inTime(ready: Promise<void>, signal: AbortSignal): Promise<void> {
+  const late = sleep(QUESTION_MS, undefined, { signal, ref: false }).then(() => {
+    throw new ConnectionError("The client did not say in time that it is initialized");
+  });
+  await Promise.race([ready, late]);
+}
+
+// --- The client's end --------------------------------------------------------------------
+
+/**
+ * Opens a session by handshake. Some servers of this era end at a probe, or soon after it;
+ * then the handshake is made once more, with a server that was not probed.
+ *
+ * @param again starts the server a second time
+ * @throws {ConnectionError} it went away, or shares no version with us
+ * @throws {RpcError} it refuses to be initialized
+ */
+export async function openLegacy(
+  link: Link,
+  again: () => Link,
+  options: Options,
+): Promise<Session> {
+  try {
+    return await handshake(link, options);
+  } catch (error) {
+    if (!link.gone.aborted || options.protocol !== "auto") throw error;
+  }
+  await link.server.stop();
+  const second = again();
+  return handshake(second, options).catch(async (error) => {
+    await second.server.stop();
+    throw error;
+  });
+}
+
+async function handshake(link: Link, options: Options): Promise<Session> {
+  const { self, protocol = "auto", signal } = options;
+  const asked = protocol === "auto" ? String(LEGACY_VERSIONS[0]) : protocol;
+  const newPages = () =>
+    withPages((question, again, { signal }) =>
+      answerQuestion(question, link.answerer, again, signal),
+    );
+  let pages = newPages();
+  link.peer.onRequest = async (method, params, context) => {
+    if (method === "ping") return {};
+    try {
+      return await pages.ask({ method, params }, { signal: context.signal });
+    } catch (error) {
+      if (error instanceof RpcError) throw error;
+      throw new RpcError(INTERNAL_ERROR, "the question could not be answered");
+    }
+  };
+  const hello = {
+    protocolVersion: asked,
+    capabilities: capabilities(options.answerer, asked),
+    clientInfo: self,
+  };
+  const first = link.send("initialize", hello, { signal, isFirst: true });
+  const reply = await first.catch((error) => refuse(error, asked));
+  const initialized = parseResult(InitializeResult, reply, "initialize");
+  const { protocolVersion: version, serverInfo } = initialized;
+  if (!LEGACY_VERSIONS.includes(version)) {
+    const ours = LEGACY_VERSIONS.join(", ");
+    throw new ConnectionError(
+      `the server speaks version ${version}, this client ${ours}`,
+    );
+  }
+  if (version !== asked)
+    options.onNote?.(`the server answers in ${version}, not in ${asked}`);
+  link.peer.notify("notifications/initialized");
+  return {
+    version,
+    name: nameOf(serverInfo),
+    async request(method, params = {}, signal) {
+      pages = newPages();
+      const result = await link.send(method, params, { signal });
+      return parseResult(Result, result, method);
+    },
+    close: () => link.server.stop(),
+  };
+}
+
+/** A server of the new era alone says by this error what it speaks. */
+function refuse(error: unknown, asked: string): never {
+  if (!(error instanceof RpcError) || error.code !== UNSUPPORTED_VERSION) throw error;
+  const theirs = UnsupportedVersion.safeParse(error.data).data?.supported.join(", ");
+  const hint = "without --protocol its own version is used";
+  throw new ConnectionError(
+    `the server does not speak ${asked}, but ${theirs ?? "another version"}; ${hint}`,
+  );
+}

@@ -1,0 +1,173 @@
+/**
+ * A started server and our end of the connection to it, under a clock that stands still while
+ * a person is being asked. Each era makes its `Session` of a link.
+ */
+import type { Answerer } from "./answer.ts";
+import { ConnectionError, Peer, type Params } from "./peer.ts";
+import type { Server } from "./process.ts";
+import { meta, type Implementation, type Result } from "./schema.ts";
+
+/** A connection to a server, in whichever era. */
+export type Session = {
+  version: string;
+  /** The name that the server gives itself: for display, not for trust. */
+  name: string | undefined;
+  /**
+   * Sends a request and has the server's questions answered until the result is complete.
+   *
+   * @throws {RpcError} the error that the server answered with
+   * @throws {ConnectionError} it went away, did not answer in time or broke the protocol
+   * @throws {GaveUp} the person left a page; also what the `Answerer` throws
+   */
+  request(method: string, params?: Params, signal?: AbortSignal): Promise<Result>;
+  close(): Promise<void>;
+};
+
+export type Options = {
+  /** Who this client says it is. */
+  self: Implementation;
+  /** A version, or auto: 2026-07-28 if the server speaks it, else by handshake. */
+  protocol?: string;
+  /** Left out, servers are told that nobody can be asked. */
+  answerer?: Answerer | undefined;
+  /** For each request, less the time in which a person is being asked (60 s). */
+  timeoutMs?: number;
+  /** For the first answer, from the start of the process (10 s, or less with `timeoutMs`). */
+  probeMs?: number;
+  /** Ends the attempt to connect. */
+  signal?: AbortSignal | undefined;
+  /** Hears of each request that goes out; returns what is called when it is over. */
+  onWait?: (method: string) => () => void;
+  /** Hears how a request gets on, in the server's words. */
+  onProgress?: (text: string) => void;
+  onNote?: (note: string) => void;
+  onLine?: Peer["onLine"];
+};
+
+export class Link {
+  readonly server: Server;
+  readonly peer: Peer;
+  /** The answerer of the options. The clock stands still while it is busy. */
+  readonly answerer: Answerer | undefined;
+  readonly #options: Options;
+  readonly #clock = new Clock();
+  readonly #gone = new AbortController();
+  /** By progress token, what starts the time of a request anew. */
+  readonly #restarts = new Map<unknown, () => void>();
+  #tokens = 0;
+
+  constructor(server: Server, options: Options) {
+    const { answerer, onNote = () => {}, onLine, onProgress } = options;
+    this.#options = options;
+    this.server = server;
+    this.answerer = answerer && this.#clock.around(answerer);
+    const peer = (this.peer = new Peer(server.output, server.input));
+    peer.onNote = onNote;
+    peer.onLine = onLine;
+    peer.onNotification = (method, { requestId, progressToken, message, data }) => {
+      if (method === "notifications/cancelled") peer.drop(requestId);
+      if (method === "notifications/progress") this.#restarts.get(progressToken)?.();
+      const text = method === "notifications/message" ? data : message;
+      if (typeof text === "string") onProgress?.(text);
+    };
+    void server.gone.then((cause) => {
+      this.#gone.abort(new ConnectionError(cause));
+      peer.close(this.gone.reason);
+      void peer.finish(0); // takes the server's questions off the screen
+    });
+    void peer.listen();
+  }
+
+  /** Aborts when the server has gone. */
+  get gone(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  /**
+   * Sends one request under a time limit. Giving up is told to the server, but not of a
+   * request that opens a connection (`isFirst`): closing it says the same.
+   */
+  async send(
+    method: string,
+    params: Params,
+    {
+      signal,
+      isFirst = false,
+      timeoutMs = this.#options.timeoutMs ?? 60_000,
+    }: { signal?: AbortSignal | undefined; isFirst?: boolean; timeoutMs?: number } = {},
+  ): Promise<unknown> {
+    const progressToken = ++this.#tokens;
+    const _meta = { ...meta(params), progressToken };
+    const isLong = method === "tools/call";
+    const isOver = this.#options.onWait?.(method);
+    try {
+      return await this.peer.request(method, isLong ? { ...params, _meta } : params, {
+        signal,
+        limit: (expire) => {
+          const { stop, restart } = this.#clock.limit(timeoutMs, () => {
+            const late = `the server did not answer ${method} within ${timeoutMs / 1000} s`;
+            expire(new ConnectionError(`${late} (see --timeout)`));
+          });
+          if (isLong) this.#restarts.set(progressToken, restart);
+          return stop;
+        },
+        onAbandon: (requestId) => {
+          if (!isFirst) this.peer.notify("notifications/cancelled", { requestId });
+        },
+      });
+    } finally {
+      this.#restarts.delete(progressToken);
+      isOver?.();
+    }
+  }
+}
+
+export function anySignal(one: AbortSignal | undefined, other: AbortSignal): AbortSignal {
+  return one ? AbortSignal.any([one, other]) : other;
+}
+
+/** A clock that stands still while a person is being asked. */
+class Clock {
+  #asking = 0;
+  #stoppedAt = 0;
+  #stoodStill = 0;
+
+  /** Milliseconds that have counted. */
+  #now(): number {
+    return (this.#asking > 0 ? this.#stoppedAt : performance.now()) - this.#stoodStill;
+  }
+
+  /** The same answerer; the clock stands still while it is busy. */
+  around({ form, url }: Answerer): Answerer {
+    const pausing =
+      <Args extends unknown[], Answer>(ask: (...args: Args) => Promise<Answer>) =>
+      async (...args: Args) => {
+        if (this.#asking++ === 0) this.#stoppedAt = performance.now();
+        try {
+          return await ask(...args);
+        } finally {
+          if (--this.#asking === 0) {
+            this.#stoodStill += performance.now() - this.#stoppedAt;
+          }
+        }
+      };
+    return { form: pausing(form), ...(url && { url: pausing(url) }) };
+  }
+
+  /** Calls `expire` once `ms` have counted since the last restart, or ten times as many. */
+  limit(ms: number, expire: () => void): { stop(): void; restart(): void } {
+    const last = this.#now() + 10 * ms;
+    let end = this.#now() + ms;
+    let timer: NodeJS.Timeout;
+    const wait = () => {
+      const left = end - this.#now();
+      if (left <= 0) expire();
+      else timer = setTimeout(wait, Math.max(left, 50));
+    };
+    wait();
+    return {
+      stop: () => clearTimeout(timer),
+      restart: () => (end = Math.min(this.#now() + ms, last)),
+    };
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * The server's door: a peer on stdin and stdout, and the handlers of both eras behind it. Each
+ * request says to which one it belongs; legacy.ts takes its own and passes on the rest.
+ *
+ * @see https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio
+ */
+import { Console } from "node:console";
+import { realpathSync } from "node:fs";
+import type { Readable, Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { serveLegacy } from "./legacy.ts";
+import { serveModern } from "./modern.ts";
+import { ConnectionError, Peer } from "./peer.ts";
+import type { Implementation } from "./schema.ts";
+import { stateKey } from "./state.ts";
+import type { Tools } from "./tool.ts";
+
+/** How long a fetch may go on when the client has closed our input, and the process at all. */
+const GRACE_MS = 4000;
+const END_MS = 5000;
+
+/**
+ * Serves tools on stdin and stdout, in both eras, until the input ends and all that was read
+ * from it is answered. Then the process ends. What logs, logs to stderr from here on.
+ */
+export async function serve(tools: Tools, self: Implementation): Promise<void> {
+  const { stdin, stdout, stderr } = process;
+  globalThis.console = new Console(stderr); // stdout belongs to the protocol
+  stderr.on("error", () => {}); // who reads it may leave first
+  try {
+    stateKey();
+  } catch (error) {
+    console.error((error as Error).message);
+    process.exit(1);
+  }
+  if (stdin.isTTY) {
+    console.error("An MCP server: it reads one JSON-RPC message a line. Ctrl-D ends it.");
+  } else {
+    // Ctrl-C in the client's terminal reaches us too. The client decides what it means.
+    process.on("SIGINT", () => {});
+  }
+  // A tool that ignores its signal must not keep the process.
+  stdin.once("close", () => setTimeout(() => process.exit(), END_MS).unref());
+  await serveStreams(tools, self, stdin, stdout);
+}
+
+/** The same on any two streams, and without a process that ends. */
+export async function serveStreams(
+  tools: Tools,
+  self: Implementation,
+  input: Readable,
+  output: Writable,
+): Promise<void> {
+  const peer = new Peer(input, output);
+  peer.answersMalformed = true;
+  peer.onNote = (note) => console.error(note);
+  peer.onNotification = (method, { requestId }) => {
+    if (method === "notifications/cancelled") peer.drop(requestId);
+  };
+  peer.onRequest = serveLegacy(serveModern(tools, self), peer);
+  output.on("error", () => input.destroy()); // the client has left
+  await peer.listen();
+  peer.close(new ConnectionError("The client closed the connection"));
+  await peer.finish(GRACE_MS);
+}
+
+/** Whether a module is the program that was started: `isMain(import.meta.url)`. */
+export function isMain(url: string): boolean {
+  const [, started = ""] = process.argv;
+  const file = fileURLToPath(url);
+  try {
+    return realpathSync(started) === file;
+  } catch {
+    return file.replace(/\.\w+$/, "") === started; // as in `npx tsx server`
+  }
+}
