@@ -9,7 +9,7 @@
 import * as readline from "node:readline";
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
 import type { WriteStream } from "node:tty";
-import { describe, parseText, showValue, type Parsed } from "./field.ts";
+import { describe, expected, parseText, showValue, type Parsed } from "./field.ts";
 import { checkValue, type Content, type Field, type Value } from "./form.ts";
 import type { ElicitResult } from "./schema.ts";
 import { columnsOf, inline, PLAIN, printable, quote, shorten, wrap } from "./text.ts";
@@ -206,9 +206,9 @@ export class Person {
       this.#quote(["", ...describe(field, this.#width)]);
       if (hint !== undefined) this.#say(hint);
     };
-    const value = await this.#read(show, (text) =>
-      text ? parseText(field, text) : withoutText(field, text),
-    );
+    const parse = (text?: string) =>
+      text ? parseText(field, text) : withoutText(field, text);
+    const value = await this.#read(show, parse, `Expected: ${expected(field)}. `);
     if (value === undefined) content.delete(field.name);
     else content.set(field.name, value);
   }
@@ -270,7 +270,7 @@ export class Person {
    *
    * @param parse gets "" for a blank line, and nothing for the command to leave a field out
    */
-  async #read<T>(show: () => void, parse: (text?: string) => Parsed<T>): Promise<T> {
+  async #read<T>(show: () => void, parse: (text?: string) => Parsed<T>, help = "") {
     show();
     for (;;) {
       const line = await this.#readLine();
@@ -284,7 +284,7 @@ export class Person {
         this.#say(`That ${parsed.reason}.`);
       } else {
         if (command === "/help") show();
-        this.#say(command === "/help" ? HELP : `That is no command. ${SLASH}`);
+        this.#say(command === "/help" ? help + HELP : `That is no command. ${SLASH}`);
       }
     }
   }
