@@ -67,11 +67,7 @@ export class Person {
       if (prompt) prompt.resolve(text);
       else this.#typed.push(text);
     });
-    this.#lines.on("SIGINT", () => {
-      const wasAsked = this.isAsking;
-      this.#leave();
-      this.onInterrupt?.(wasAsked);
-    });
+    this.#lines.on("SIGINT", () => this.onInterrupt?.(this.#leave()));
     this.#lines.on("SIGTSTP", () => {
       input.setRawMode?.(false);
       // The whole job, with npx and tsx: the shell waits until all of it has stopped.
@@ -120,7 +116,8 @@ export class Person {
       try {
         return await this.#askNow(question, asker);
       } catch (error) {
-        if (error === DECLINED || error === CANCELLED) return error as ElicitResult;
+        const left = [DECLINED, CANCELLED].find((one) => one === error);
+        if (left) return left;
         this.#say("The question was withdrawn.");
         throw error;
       } finally {
@@ -132,10 +129,12 @@ export class Person {
   }
 
   /** Leaves the open question, and all that are still to come. */
-  #leave(): void {
+  #leave(): boolean {
     this.hasLeft = true;
-    if (this.#prompt) this.#output.write("\n");
-    this.#end()?.reject(CANCELLED);
+    const prompt = this.#end();
+    if (prompt) this.#output.write("\n");
+    prompt?.reject(CANCELLED);
+    return prompt !== undefined;
   }
 
   // --- What was typed before a question --------------------------------------------------
@@ -151,11 +150,10 @@ export class Person {
 
   /** Only values can be typed ahead: nobody agrees to what was not on the screen. */
   #forget(fields: Field[]): void {
-    const isBlank = (line = "x") => line.trim() === "";
     // An Enter too many is no answer. Among several fields it can be one: a review follows.
-    while (isBlank(this.#typed[0])) this.#typed.shift();
+    while (this.#typed[0]?.trim() === "") this.#typed.shift();
     if (fields.length > 1) return;
-    this.#typed = this.#typed.filter((line) => !isBlank(line));
+    this.#typed = this.#typed.filter((line) => line.trim() !== "");
     const [only] = fields;
     // A choice can be a yes or no by other names.
     if (only && only.kind !== "boolean" && !("choices" in only)) return;
@@ -331,16 +329,17 @@ export class Person {
     this.#write(`${quote(lines, this.#width, this.#paint.cyan)}\n`);
   }
 
-  /** Writes where the prompt was, and what is half typed. */
   #write(text: string): void {
     this.#lift();
     this.#output.write(text);
   }
 
+  /** Takes the prompt off the screen, and what is half typed; the next prompt puts it back. */
   #lift(): void {
     const { line } = this.#lines;
     if (this.hasLeft || (line === "" && !this.#prompt)) return;
     this.#half += line;
+    // Ctrl-U, which readline has for this, does nothing in a dumb terminal.
     Object.assign(this.#lines, { line: "", cursor: 0 });
     this.#lines.setPrompt("");
     this.#lines.prompt();

@@ -8,6 +8,7 @@ import { readForm, type Content } from "../mcp/form.ts";
 import { Person, type Question } from "../mcp/person.ts";
 import { DEFAULTS, FIELDS, formOf } from "./forms.ts";
 import { HOSTILE } from "./peers/hostile-text.ts";
+import { hasTerminal, openTerminal } from "./terminal.ts";
 
 type Options = { columns?: number; isTerminal?: boolean; ends?: boolean; early?: string };
 
@@ -416,6 +417,8 @@ test("it cancels every question when the input ends", async () => {
 
 // --- On a terminal -----------------------------------------------------------------------
 
+const skip = hasTerminal ? false : "needs a Linux with script(1)";
+
 test("it keeps what is half typed for a value, and drops it before a consent", async () => {
   const { person, input, see, screen } = typing([], { isTerminal: true, early: "Gra" });
   const text = person.ask(one("text", true, false), asker);
@@ -432,6 +435,27 @@ test("it keeps what is half typed for a value, and drops it before a consent", a
   assert.deepEqual(await consent, DECLINE, screen());
   person.close();
 });
+
+test(
+  "it takes no consent that the terminal kept from before it was there",
+  { skip },
+  async () => {
+    const { type, see, ended } = openTerminal([
+      "client.ts",
+      "--server",
+      "test/forms.ts",
+      "--tool",
+      "confirm",
+    ]);
+    type("y\ry");
+    await see(/2 lines typed before the question were dropped\.\n[^]*y agrees[^]*> $/);
+    type("\r");
+    await see(/That must be y or n\.\n[^]*> $/);
+    type("y\r");
+    await see(/"action":"accept"/);
+    assert.equal(await ended, 0);
+  },
+);
 
 test("it writes whole rows where the terminal says that it has no columns", async () => {
   const { person, see, screen } = typing([], { isTerminal: true, columns: 0 });
