@@ -45,9 +45,8 @@ function listChoices(choices: Choice[], width: number): string[] {
   });
 }
 
-function labelOf({ value, title }: Choice): string {
-  return title === value ? inline(value) : `${inline(title)} (${inline(value)})`;
-}
+const labelOf = ({ value, title }: Choice) =>
+  title === value ? inline(value) : `${inline(title)} (${inline(value)})`;
 
 /** What a field takes, in a few words of ours. */
 function kindOf(field: Field): string {
@@ -157,9 +156,7 @@ function namesOf(choices: Choice[]): Map<string, string | null> {
   return names;
 }
 
-function fold(text: string): string {
-  return text.normalize().replace(/\s+/g, " ").trim().toLowerCase();
-}
+const fold = (text: string) => text.normalize().replace(/\s+/g, " ").trim().toLowerCase();
 
 /** Whether choices have numbers: not if a number could also be the name of another choice. */
 function areNumbered(choices: Choice[]): boolean {

@@ -1,22 +1,18 @@
 /**
  * The person at the terminal: one question at a time, and three honest ways to answer it.
- * Accept sends what was typed and checked, decline says no, cancel (also Ctrl-D, Ctrl-C)
- * leaves without a choice. Decline and cancel are lines that begin with a slash, so no value
- * can be mistaken for them.
- *
- * Whatever a server wrote stands behind a bar, `│`, by `quote`; at the margin stand the
- * client's own words. This file knows questions, not connections.
+ * Accept sends what was typed and checked, decline says no, cancel leaves without a choice;
+ * both are lines with a slash before them, so no value can be mistaken for them. Whatever a
+ * server wrote stands behind a bar, `│`; at the margin stand the client's own words.
  *
  * @see https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
  */
 import * as readline from "node:readline";
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
-import type { ReadStream, WriteStream } from "node:tty";
+import type { WriteStream } from "node:tty";
 import { describe, expected, parseText, showValue, type Parsed } from "./field.ts";
 import { checkValue, type Content, type Field, type Value } from "./form.ts";
 import type { ElicitResult } from "./schema.ts";
 import { columnsOf, inline, PLAIN, printable, quote, shorten, wrap } from "./text.ts";
-import type { Paint } from "./text.ts";
 
 /** A form to fill in, or a URL to agree to; the second time only to say that it is done. */
 export type Question = { message: string } & (
@@ -31,9 +27,7 @@ type Input = NodeJS.ReadableStream & { setRawMode?: (mode: boolean) => unknown }
 const WAYS = "/decline refuses, /cancel or Ctrl-D leaves";
 const LEAVE = `${WAYS}, /help tells more.`;
 const SLASH = "A value that begins with a slash is typed with two.";
-
-/** Milliseconds without a key; then all that was typed before has come. */
-const QUIET = 50;
+const HELP = `${WAYS}, /none leaves out what is optional. ${SLASH}`;
 
 /** Thrown by a prompt that was left, to end the whole question. */
 const DECLINED: ElicitResult = { action: "decline" };
@@ -47,7 +41,7 @@ export class Person {
 
   readonly #output: WriteStream;
   readonly #lines: readline.Interface;
-  readonly #paint: Paint;
+  readonly #paint: typeof PLAIN;
   /** Lines typed ahead wait here for the next prompt. */
   #typed: string[] = [];
   /** What is half typed, while it is off the screen. */
@@ -64,9 +58,8 @@ export class Person {
     this.#paint = paint;
     forgiveHangup(input);
     // One reader for the life of the program: a new one would lose what came in between.
-    const terminal = output.isTTY === true;
-    this.#lines = readline.createInterface({ input, output, terminal, historySize: 0 });
-    this.#lines.setPrompt("");
+    const options = { terminal: output.isTTY === true, historySize: 0, prompt: "" };
+    this.#lines = readline.createInterface({ input, output, ...options });
     this.#lines.on("line", (line) => {
       const text = this.#half + line;
       this.#half = "";
@@ -74,11 +67,7 @@ export class Person {
       if (prompt) prompt.resolve(text);
       else this.#typed.push(text);
     });
-    this.#lines.on("SIGINT", () => {
-      const wasAsked = this.isAsking;
-      this.#leave();
-      this.onInterrupt?.(wasAsked);
-    });
+    this.#lines.on("SIGINT", () => this.onInterrupt?.(this.#leave()));
     this.#lines.on("SIGTSTP", () => {
       input.setRawMode?.(false);
       // The whole job, with npx and tsx: the shell waits until all of it has stopped.
@@ -126,10 +115,11 @@ export class Person {
       signal?.addEventListener("abort", withdraw);
       try {
         return await this.#askNow(question, asker);
-      } catch (left) {
-        if (left === DECLINED || left === CANCELLED) return left;
+      } catch (error) {
+        const left = [DECLINED, CANCELLED].find((one) => one === error);
+        if (left) return left;
         this.#say("The question was withdrawn.");
-        throw left;
+        throw error;
       } finally {
         signal?.removeEventListener("abort", withdraw);
       }
@@ -139,41 +129,38 @@ export class Person {
   }
 
   /** Leaves the open question, and all that are still to come. */
-  #leave(): void {
+  #leave(): boolean {
     this.hasLeft = true;
-    if (this.#prompt) this.#output.write("\n");
-    this.#end()?.reject(CANCELLED);
+    const prompt = this.#end();
+    if (prompt) this.#output.write("\n");
+    prompt?.reject(CANCELLED);
+    return prompt !== undefined;
   }
 
   // --- What was typed before a question --------------------------------------------------
 
-  /** Waits for all that was typed so far: a terminal keeps it, and a paste comes in pieces. */
+  /** Waits until no key comes: a terminal keeps what was typed, and a paste comes in pieces. */
   async #settle(): Promise<void> {
     for (let heard = -1; heard !== this.#heard && !this.hasLeft;) {
       heard = this.#heard;
-      await sleep(QUIET);
+      await sleep(50);
       await turn(); // a timer that is late runs before the input that waits
     }
   }
 
   /** Only values can be typed ahead: nobody agrees to what was not on the screen. */
   #forget(fields: Field[]): void {
-    const isBlank = (line = "x") => line.trim() === "";
-    // An Enter too many is no answer. Among several fields it may be one, seen in the review.
-    while (isBlank(this.#typed[0])) this.#typed.shift();
+    // An Enter too many is no answer. Among several fields it can be one: a review follows.
+    while (this.#typed[0]?.trim() === "") this.#typed.shift();
     if (fields.length > 1) return;
-    this.#typed = this.#typed.filter((line) => !isBlank(line));
+    this.#typed = this.#typed.filter((line) => line.trim() !== "");
     const [only] = fields;
     // A choice can be a yes or no by other names.
-    if (!only || only.kind === "boolean" || "choices" in only) this.#drop();
-  }
-
-  #drop(): void {
+    if (only && only.kind !== "boolean" && !("choices" in only)) return;
     this.#lift();
     const count = this.#typed.length + (this.#half === "" ? 0 : 1);
-    const lines = count === 1 ? "A line" : `${count} lines`;
-    const were = count === 1 ? "was" : "were";
-    if (count > 0) this.#say(`${lines} typed before the question ${were} dropped.`);
+    if (count === 1) this.#say("A line typed before the question was dropped.");
+    if (count > 1) this.#say(`${count} lines typed before the question were dropped.`);
     this.#typed = [];
     this.#half = "";
   }
@@ -190,7 +177,9 @@ export class Person {
       this.#quote([shorten(question.message, 10_000)]);
     }
     if ("fields" in question) return this.#askForm(question.fields, question.given);
-    await (question.again ? this.#wait(question.url) : this.#askUrl(question.url));
+    const { url, again } = question;
+    if (again) this.#say(`The server waits until you are done at ${url.host}.`);
+    await (again ? this.#agree("Enter", "goes on") : this.#askUrl(url));
     return { action: "accept" };
   }
 
@@ -215,10 +204,9 @@ export class Person {
       this.#quote(["", ...describe(field, this.#width)]);
       if (hint !== undefined) this.#say(hint);
     };
-    const what = expected(field) + (field.required ? "" : ", or /none to leave it out");
-    const value = await this.#read(show, what, (text) =>
-      text ? parseText(field, text) : withoutText(field, text),
-    );
+    const parse = (text?: string) =>
+      text ? parseText(field, text) : withoutText(field, text);
+    const value = await this.#read(show, parse, `Expected: ${expected(field)}. `);
     if (value === undefined) content.delete(field.name);
     else content.set(field.name, value);
   }
@@ -234,13 +222,13 @@ export class Person {
       this.#quote(["", ...rows]);
       this.#say(`Enter sends, a number changes that answer. ${LEAVE}`);
     };
-    const what = `a number from 1 to ${fields.length}, or Enter`;
+    const reason = `must be a number from 1 to ${fields.length}, or Enter`;
     for (;;) {
       await this.#settle();
-      this.#drop();
-      const field = await this.#read<Field | undefined>(show, what, (text) => {
+      this.#forget([]);
+      const field = await this.#read<Field | undefined>(show, (text) => {
         const value = fields[Number(text ?? NaN) - 1];
-        return text === "" || value ? { value } : { reason: `must be ${what}` };
+        return text === "" || value ? { value } : { reason };
       });
       if (!field) return;
       // Enter keeps what is there.
@@ -250,12 +238,12 @@ export class Person {
   }
 
   /** What has nothing to fill in is a yes or no. */
-  #agree(): Promise<void> {
-    const show = () => this.#say(`y agrees. n or ${LEAVE}`);
-    return this.#read(show, "y or n", (text = "") => {
-      if (/^\s*no?\s*$/i.test(text)) throw DECLINED;
-      const isYes = /^\s*y(es)?\s*$/i.test(text);
-      return isYes ? { value: undefined } : { reason: "must be y or n" };
+  #agree(key = "y", does = "agrees"): Promise<void> {
+    const show = () => this.#say(`${key} ${does}. n or ${LEAVE}`);
+    return this.#read(show, (text = "/none") => {
+      if (/^no?$/i.test(text.trim())) throw DECLINED;
+      const isMeant = key === "y" ? /^y(es)?$/i.test(text.trim()) : text === "";
+      return isMeant ? { value: undefined } : { reason: `must be ${key} or n` };
     });
   }
 
@@ -263,34 +251,24 @@ export class Person {
     // On a line of its own and not broken, so that it can be copied.
     this.#write(`  ${url.href}\n`);
     this.#say(`Host: ${url.host}`, this.#paint.bold);
-    for (const warning of warnings(url)) {
-      this.#say(`Beware: ${warning}`, this.#paint.yellow);
-    }
+    const beware = (text: string) => this.#say(`Beware: ${text}`, this.#paint.yellow);
+    const { hostname, protocol, username } = url;
+    const isLocal = /^(localhost|127\.0\.0\.1|\[::1\])$/.test(hostname);
+    if (protocol !== "https:" && !isLocal) beware("it is not encrypted (http).");
+    if (/(^|\.)xn--/.test(hostname)) beware("its host is not spelled in plain letters.");
+    if (username !== "") beware("what stands before the @ is not the host.");
     this.#say("It is not opened for you: copy it into your browser, if you trust it.");
     return this.#agree();
   }
 
-  #wait({ host }: URL): Promise<void> {
-    const hint = `The server waits until you are done at ${host}. Enter goes on. ${LEAVE}`;
-    return this.#read(
-      () => this.#say(hint),
-      "Enter",
-      (text) => (text === "" ? { value: undefined } : { reason: "must be Enter" }),
-    );
-  }
-
-  // --- A prompt --------------------------------------------------------------------------
+  // --- A prompt, and rows of the screen --------------------------------------------------
 
   /**
    * Shows what is asked and reads until there is an answer; `/help` shows it again.
    *
    * @param parse gets "" for a blank line, and nothing for the command to leave a field out
    */
-  async #read<T>(
-    show: () => void,
-    what: string,
-    parse: (text?: string) => Parsed<T>,
-  ): Promise<T> {
+  async #read<T>(show: () => void, parse: (text?: string) => Parsed<T>, help = "") {
     show();
     for (;;) {
       const line = await this.#readLine();
@@ -302,18 +280,20 @@ export class Person {
         const parsed = parse(command === "" ? text : undefined);
         if ("value" in parsed) return parsed.value;
         this.#say(`That ${parsed.reason}.`);
-      } else if (command === "/help") {
-        show();
-        this.#say(`Expected: ${what}. ${WAYS}. ${SLASH}`);
-      } else this.#say(`That is no command. ${SLASH}`);
+      } else {
+        if (command === "/help") show();
+        this.#say(command === "/help" ? help + HELP : `That is no command. ${SLASH}`);
+      }
     }
   }
 
   async #readLine(): Promise<string> {
     this.#signal?.throwIfAborted();
     const typed = this.#typed.shift();
-    if (typed !== undefined) this.#say(`> ${printable(typed)}`);
-    if (typed !== undefined) return typed;
+    if (typed !== undefined) {
+      this.#say(`> ${printable(typed)}`);
+      return typed;
+    }
     if (this.hasLeft) throw CANCELLED;
     return new Promise<string>((resolve, reject) => {
       this.#prompt = { resolve, reject };
@@ -335,8 +315,6 @@ export class Person {
     return prompt;
   }
 
-  // --- The screen ------------------------------------------------------------------------
-
   get #width(): number {
     return Math.max(columnsOf(this.#output) - 3, 20);
   }
@@ -351,16 +329,17 @@ export class Person {
     this.#write(`${quote(lines, this.#width, this.#paint.cyan)}\n`);
   }
 
-  /** Writes where the prompt was, and what is half typed. */
   #write(text: string): void {
     this.#lift();
     this.#output.write(text);
   }
 
+  /** Takes the prompt off the screen, and what is half typed; the next prompt puts it back. */
   #lift(): void {
     const { line } = this.#lines;
     if (this.hasLeft || (line === "" && !this.#prompt)) return;
     this.#half += line;
+    // Ctrl-U, which readline has for this, does nothing in a dumb terminal.
     Object.assign(this.#lines, { line: "", cursor: 0 });
     this.#lines.setPrompt("");
     this.#lines.prompt();
@@ -368,36 +347,12 @@ export class Person {
   }
 }
 
-/** One line on a terminal that comes and goes; clear it before anything else is written. */
-export class Status {
-  readonly #stream: WriteStream;
-  #isShown = false;
-
-  constructor(stream: WriteStream) {
-    this.#stream = stream;
-  }
-
-  /** Shows the line, or shows it anew, cut to the width: of two rows one would stay. */
-  show(text: string): void {
-    if (!this.#stream.isTTY || process.env["TERM"] === "dumb") return;
-    const [row = "", rest] = wrap(inline(text), columnsOf(this.#stream) - 2);
-    this.#stream.write(`\r\x1b[K${row}${rest === undefined ? "" : "…"}`);
-    this.#isShown = true;
-  }
-
-  clear(): void {
-    if (this.#isShown) this.#stream.write("\r\x1b[K");
-    this.#isShown = false;
-  }
-}
-
 /** A terminal that was hung up can't leave raw mode; readline would throw where nobody catches. */
 function forgiveHangup(input: Input): void {
   const setRawMode = input.setRawMode?.bind(input);
-  if (!setRawMode) return;
   input.setRawMode = (mode) => {
     try {
-      setRawMode(mode);
+      setRawMode?.(mode);
     } catch {} // there is no terminal any more
   };
 }
@@ -409,13 +364,4 @@ function withoutText(field: Field, text?: string): Parsed<Value | undefined> {
   if (text === "" || field.kind !== "choices") return { reason: "needs an answer" };
   const reason = checkValue(field, []); // none of them can be an answer
   return reason === undefined ? { value: [] } : { reason };
-}
-
-function warnings({ protocol, hostname, username }: URL): string[] {
-  const isLocal = ["localhost", "127.0.0.1", "[::1]"].includes(hostname);
-  return [
-    ...(protocol !== "https:" && !isLocal ? ["it is not encrypted (http)."] : []),
-    ...(/(^|\.)xn--/.test(hostname) ? ["its host is not spelled in plain letters."] : []),
-    ...(username ? ["what stands before the @ is not the host."] : []),
-  ];
 }

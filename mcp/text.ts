@@ -79,6 +79,29 @@ export function widthOf(text: string): number {
   return width;
 }
 
+/** One line on a terminal that comes and goes; clear it before anything else is written. */
+export class Status {
+  readonly #stream: WriteStream;
+  #isShown = false;
+
+  constructor(stream: WriteStream) {
+    this.#stream = stream;
+  }
+
+  /** Shows the line, or shows it anew, cut to the width: of two rows one would stay. */
+  show(text: string): void {
+    if (!this.#stream.isTTY || process.env["TERM"] === "dumb") return;
+    const [row = "", rest] = wrap(inline(text), columnsOf(this.#stream) - 2);
+    this.#stream.write(`\r\x1b[K${row}${rest === undefined ? "" : "…"}`);
+    this.#isShown = true;
+  }
+
+  clear(): void {
+    if (this.#isShown) this.#stream.write("\r\x1b[K");
+    this.#isShown = false;
+  }
+}
+
 // --- Colours -----------------------------------------------------------------------------
 
 const same = (text: string) => text;

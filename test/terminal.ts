@@ -22,13 +22,22 @@ export type Terminal = {
   ended: Promise<number | null>;
 };
 
+type Options = { env?: Record<string, string>; columns?: number };
+
 /** Starts a script of ours in a terminal of so many columns. */
-export function openTerminal(
-  args: string[],
-  { env = {}, columns = 90 }: { env?: Record<string, string>; columns?: number } = {},
-): Terminal {
+export function openTerminal(args: string[], options?: Options): Terminal {
+  return open([process.execPath, ...LOADER, ...args], options);
+}
+
+/** Starts a shell that controls its jobs; its prompt is `shell$ `. */
+export function openShell({ env, ...options }: Options = {}): Terminal {
+  const quiet = { PS1: "shell$ ", HISTFILE: "", INPUTRC: "/dev/null", ...env };
+  return open(["bash", "--norc", "-i"], { ...options, env: quiet });
+}
+
+function open(argv: string[], { env = {}, columns = 90 }: Options = {}): Terminal {
   const quote = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
-  const command = [process.execPath, ...LOADER, ...args].map(quote).join(" ");
+  const command = argv.map(quote).join(" ");
   const { PATH = "", HOME = "" } = process.env;
   const child = spawn(
     "script",
