@@ -2,7 +2,9 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { appendFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { PassThrough, type Readable, type Writable } from "node:stream";
+import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { Params, RpcError } from "../mcp/peer.ts";
 import type { Server } from "../mcp/process.ts";
@@ -125,6 +127,26 @@ export function scripted(script: (wire: Wire) => Promise<void>): () => Server {
         leave("the server was stopped");
       },
     };
+  };
+}
+
+// --- Time --------------------------------------------------------------------------------
+
+/** Lets everything happen that waits for no time. */
+export const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Stops the time for one test; what it returns lets so many milliseconds pass. */
+export function stopTime(t: TestContext): (ms: number) => Promise<unknown> {
+  let now = performance.now();
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  t.mock.method(performance, "now", () => now);
+  syncBuiltinESMExports();
+  t.after(() => (t.mock.reset(), t.mock.timers.reset(), syncBuiltinESMExports()));
+  return async (ms) => {
+    await settled();
+    now += ms;
+    t.mock.timers.tick(ms);
+    return settled();
   };
 }
 
