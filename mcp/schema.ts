@@ -95,7 +95,7 @@ export const CallToolParams = z.looseObject({
   name: z.string(),
   arguments: anyObject.nullish(),
   inputResponses: anyObject.nullish(),
-  requestState: z.unknown().optional(), // checked with its seal
+  requestState: optional(z.unknown()), // checked with its seal
 });
 
 export const CallToolResult = z.looseObject({

@@ -61,6 +61,7 @@ export async function serveStreams(
   output.on("error", () => input.destroy()); // the client has left
   await peer.listen();
   peer.close(new ConnectionError("The client closed the connection"));
+  peer.onNotification("notifications/initialized", {}); // no question waits for it now
   await peer.finish(GRACE_MS);
 }
 

@@ -2,12 +2,24 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { appendFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { PassThrough, type Readable, type Writable } from "node:stream";
+import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
+import type { Params, RpcError } from "../mcp/peer.ts";
 import type { Server } from "../mcp/process.ts";
-import type { Params } from "../mcp/peer.ts";
+import type { CallToolResult, InputRequest } from "../mcp/schema.ts";
 
 // --- Lines -------------------------------------------------------------------------------
+
+/** A message as it was read, with the keys that one of its kind has. */
+export type Message = {
+  id: unknown;
+  method: string;
+  params: Params;
+  result: Params;
+  error: RpcError;
+};
 
 /** The far end of a connection, used by hand: lines in, lines out. */
 export class Wire {
@@ -15,7 +27,7 @@ export class Wire {
   readonly #id = ++Wire.#count;
   readonly output: Writable;
   /** Every message that was read, in order. */
-  readonly seen: Params[] = [];
+  readonly seen: Message[] = [];
   readonly #lines: AsyncIterator<string>;
 
   constructor(input: Readable, output: Writable) {
@@ -38,28 +50,28 @@ export class Wire {
   }
 
   /** The next message; at the end of the input it fails. */
-  async next(): Promise<Params> {
+  async next(): Promise<Message> {
     const { value, done } = await this.#lines.next();
     assert.ok(!done, "the other side has closed");
     this.#log("ours", value);
-    const message = JSON.parse(value) as Params;
-    assert.equal(message["jsonrpc"], "2.0");
+    const message = JSON.parse(value);
+    assert.equal(message.jsonrpc, "2.0");
     this.seen.push(message);
     return message;
   }
 
   /** Reads until a message has all of these keys and values. */
-  async until(want: Params): Promise<Params> {
+  async until(want: Partial<Message>): Promise<Message> {
     for (;;) {
       const message = await this.next();
-      if (Object.entries(want).every(([key, value]) => message[key] === value))
-        return message;
+      const keys = Object.keys(want) as (keyof Message)[];
+      if (keys.every((key) => message[key] === want[key])) return message;
     }
   }
 
   /** All messages up to the end of the input. */
-  async rest(): Promise<Params[]> {
-    const messages: Params[] = [];
+  async rest(): Promise<Message[]> {
+    const messages: Message[] = [];
     for (;;) {
       const { value, done } = await this.#lines.next();
       if (done) return messages;
@@ -118,6 +130,26 @@ export function scripted(script: (wire: Wire) => Promise<void>): () => Server {
   };
 }
 
+// --- Time --------------------------------------------------------------------------------
+
+/** Lets everything happen that waits for no time. */
+export const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Stops the time for one test; what it returns lets so many milliseconds pass. */
+export function stopTime(t: TestContext): (ms: number) => Promise<unknown> {
+  let now = performance.now();
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  t.mock.method(performance, "now", () => now);
+  syncBuiltinESMExports();
+  t.after(() => (t.mock.reset(), t.mock.timers.reset(), syncBuiltinESMExports()));
+  return async (ms) => {
+    await settled();
+    now += ms;
+    t.mock.timers.tick(ms);
+    return settled();
+  };
+}
+
 // --- Messages ----------------------------------------------------------------------------
 
 const PREFIX = "io.modelcontextprotocol/";
@@ -137,6 +169,12 @@ export const request = (id: unknown, method: string, params?: unknown): Params =
   jsonrpc: "2.0",
   id,
   method,
+  params,
+});
+
+export const notification = (method: string, params?: unknown): Params => ({
+  jsonrpc: "2.0",
+  method: `notifications/${method}`,
   params,
 });
 
@@ -168,7 +206,7 @@ export const initialize = (
   });
 
 /** A tool result with one text. */
-export const textResult = (text: string): Params => ({
+export const textResult = (text: string): CallToolResult => ({
   content: [{ type: "text", text }],
 });
 
@@ -192,7 +230,7 @@ export const initialized = (protocolVersion: unknown = LEGACY): Params => ({
 /** A question for one required text. */
 export const question = (
   properties: unknown = { ticker: { type: "string" } },
-): Params => ({
+): InputRequest => ({
   method: "elicitation/create",
   params: {
     mode: "form",
