@@ -38,17 +38,12 @@ export async function connect(start: () => Server, options: Options): Promise<Se
   const link = new Link(start(), options);
   const again = () => new Link(start(), options);
   try {
-    const isProbed = !LEGACY_VERSIONS.includes(protocol);
-    const found: Found = isProbed
-      ? await probe(link, options)
-      : { why: "it was not asked" };
+    const found = await probe(link, options);
     signal?.throwIfAborted();
     if ("version" in found) return openModern(link, found.version, found.name, options);
     if (protocol !== MODERN_VERSIONS[0]) return await openLegacy(link, again, options);
-    throw new ConnectionError(
-      `the server does not speak ${MODERN_VERSIONS}: ${found.why}; ` +
-        "without --protocol its own version is used",
-    );
+    const reason = `the server does not speak ${protocol}: ${found.why}`;
+    throw new ConnectionError(`${reason}; without --protocol its own version is used`);
   } catch (error) {
     await link.server.stop();
     throw error;
@@ -61,6 +56,8 @@ type Found = { version: string; name?: string | undefined } | { why: string };
 /** Asks the one question that only a modern server answers, and judges by what comes back. */
 async function probe(link: Link, options: Options, isRetry = false): Promise<Found> {
   const { timeoutMs = 60_000, probeMs = Math.min(10_000, timeoutMs), signal } = options;
+  if (LEGACY_VERSIONS.includes(options.protocol ?? ""))
+    return { why: "it was not asked" };
   const preferred = String(MODERN_VERSIONS[0]);
   const params = { _meta: envelope(preferred, options) };
   const limits = { timeoutMs: probeMs, signal, isFirst: true };
@@ -73,10 +70,9 @@ async function probe(link: Link, options: Options, isRetry = false): Promise<Fou
     const name = nameOf(meta(discovery.data)[SERVER_INFO]);
     return { version: choose(supportedVersions), name };
   }
-  if (!(reply instanceof Error)) {
-    return { why: "it answered server/discover with no list of versions" };
-  }
-  if (!(reply instanceof RpcError)) return { why: reply.message };
+  const isNone = { why: "it answered server/discover with no list of versions" };
+  if (!(reply instanceof RpcError))
+    return reply instanceof Error ? { why: reply.message } : isNone;
   switch (reply.code) {
     case UNSUPPORTED_VERSION:
       choose(UnsupportedVersion.safeParse(reply.data).data?.supported ?? []);
@@ -96,25 +92,28 @@ function choose(theirs: string[]): string {
   if (version !== undefined) return version;
   const older = LEGACY_VERSIONS.find((ours) => theirs.includes(ours));
   const ours = [...MODERN_VERSIONS, ...LEGACY_VERSIONS].join(", ");
+  const spoken = theirs.join(", ") || "none that it names";
+  const hint = older ? `; --protocol ${older} tries it with a handshake` : "";
   throw new ConnectionError(
-    `no version in common: the server speaks ${theirs.join(", ") || "none that it names"}, ` +
-      `this client ${ours}` +
-      (older ? `; --protocol ${older} tries it with a handshake` : ""),
+    `no version in common: the server speaks ${spoken}, this client ${ours}${hint}`,
   );
 }
 
-/** The server's tools, page by page, until there are no more or a page comes twice. */
+/** The server's tools, page by page, until there are no more or a cursor comes twice. */
 export async function listTools(session: Session, signal?: AbortSignal) {
   const tools: ListedTool[] = [];
-  const cursors = new Set<unknown>();
-  let params: Params = {};
-  for (;;) {
+  const cursors = new Set<string>();
+  for (let params = {}; ;) {
     const page = await session.request("tools/list", params, signal);
-    const { tools: more, nextCursor } = parseResult(ListToolsResult, page, "tools/list");
+    const { tools: more, nextCursor: cursor } = parseResult(
+      ListToolsResult,
+      page,
+      "tools/list",
+    );
     tools.push(...more);
-    if (nextCursor === undefined || cursors.has(nextCursor)) return tools;
-    cursors.add(nextCursor);
-    params = { cursor: nextCursor };
+    if (cursor === undefined || cursors.has(cursor)) return tools;
+    cursors.add(cursor);
+    params = { cursor };
   }
 }
 
@@ -125,7 +124,7 @@ export async function callTool(
   args: Params = {},
   signal?: AbortSignal,
 ): Promise<CallToolResult> {
-  const params = { name, arguments: args };
-  const result = await session.request("tools/call", params, signal);
+  const call = { name, arguments: args };
+  const result = await session.request("tools/call", call, signal);
   return parseResult(CallToolResult, result, name);
 }

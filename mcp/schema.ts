@@ -37,7 +37,7 @@ export const SERVER_INFO = "io.modelcontextprotocol/serverInfo";
 
 // --- Every request and result ------------------------------------------------------------
 
-/** A key that may be left out, also by null; `absent` is what stands for it then. */
+/** A key that null leaves out too; `absent` is what stands for it then. */
 export const optional = <Schema extends z.ZodType, Absent = undefined>(
   schema: Schema,
   absent?: Absent,

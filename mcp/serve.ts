@@ -5,7 +5,8 @@
  * @see https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio
  */
 import { Console } from "node:console";
-import { realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
+import { extname } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { serveLegacy } from "./legacy.ts";
@@ -15,13 +16,13 @@ import type { Implementation } from "./schema.ts";
 import { stateKey } from "./state.ts";
 import type { Tools } from "./tool.ts";
 
-/** How long a fetch may go on when the client has closed our input, and the process at all. */
+/** How long a fetch may go on when the client has closed our input; and the process. */
 const GRACE_MS = 4000;
 const END_MS = 5000;
 
 /**
- * Serves tools on stdin and stdout, in both eras, until the input ends and all that was read
- * from it is answered. Then the process ends. What logs, logs to stderr from here on.
+ * Serves tools on stdin and stdout until the input ends and all that was read is answered;
+ * then the process ends. `console` writes to stderr from here on.
  */
 export async function serve(tools: Tools, self: Implementation): Promise<void> {
   const { stdin, stdout, stderr } = process;
@@ -44,7 +45,7 @@ export async function serve(tools: Tools, self: Implementation): Promise<void> {
   await serveStreams(tools, self, stdin, stdout);
 }
 
-/** The same on any two streams, and without a process that ends. */
+/** The same on any two streams. */
 export async function serveStreams(
   tools: Tools,
   self: Implementation,
@@ -61,17 +62,13 @@ export async function serveStreams(
   output.on("error", () => input.destroy()); // the client has left
   await peer.listen();
   peer.close(new ConnectionError("The client closed the connection"));
-  peer.onNotification("notifications/initialized", {}); // no question waits for it now
   await peer.finish(GRACE_MS);
 }
 
-/** Whether a module is the program that was started: `isMain(import.meta.url)`. */
+/** Whether a module, by its `import.meta.url`, is the program that was started. */
 export function isMain(url: string): boolean {
   const [, started = ""] = process.argv;
   const file = fileURLToPath(url);
-  try {
-    return realpathSync(started) === file;
-  } catch {
-    return file.replace(/\.\w+$/, "") === started; // as in `npx tsx server`
-  }
+  // The extension may be left out, as in `npx tsx server`.
+  return file === (existsSync(started) ? realpathSync(started) : started + extname(file));
 }

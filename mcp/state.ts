@@ -1,9 +1,7 @@
 /**
  * Seals what a server learned in one round into the `requestState` of the next, and opens it
- * again. In between it is in the client's hands. AES-256-GCM keeps it secret and genuine.
- *
- * A seal is good for one request (method, tool and arguments) and for 30 minutes. It does not
- * prevent a second use within that time: see `callId` in tool.ts.
+ * again. In between it is in the client's hands: AES-256-GCM keeps it secret and genuine. A
+ * seal is good for one request and for 30 minutes. Within that time it can be used twice.
  *
  * @see https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
  */
@@ -11,25 +9,21 @@ import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { INVALID_PARAMS, RpcError } from "./peer.ts";
 
 const LIFETIME_MS = 30 * 60 * 1000;
-const MAX_STATE_BYTES = 64 * 1024;
-const CIPHER = "aes-256-gcm";
-const IV_BYTES = 12;
-const TAG_BYTES = 16;
+const MAX_BYTES = 64 * 1024;
+const [CIPHER, IV_BYTES, TAG_BYTES] = ["aes-256-gcm", 12, 16] as const;
 
 let key: Buffer | undefined;
 
 /**
  * The key: STATE_KEY where several processes serve the same calls, else one of this process.
  *
- * @throws {Error} STATE_KEY is set, but is no key
+ * @throws {Error} STATE_KEY is set, but is no key; its value is never shown
  */
 export function stateKey(): Buffer {
   if (key) return key;
-  const { STATE_KEY: shared } = process.env;
-  const bytes = shared === undefined ? randomBytes(32) : Buffer.from(shared, "base64");
-  const isExact = shared === undefined || bytes.toString("base64") === shared;
-  if (bytes.length === 32 && isExact) return (key = bytes);
-  // Whatever it is, it may be a secret: it is never shown.
+  const shared = process.env["STATE_KEY"] ?? randomBytes(32).toString("base64");
+  const bytes = Buffer.from(shared, "base64");
+  if (bytes.length === 32 && bytes.toString("base64") === shared) return (key = bytes);
   throw new Error("STATE_KEY must be 32 bytes in base64, as of: openssl rand -base64 32");
 }
 
@@ -43,8 +37,8 @@ export type Binding = { method: string; name: string; arguments: unknown };
  */
 export function seal(state: unknown, binding: Binding, now = Date.now()): string {
   const payload = Buffer.from(JSON.stringify({ state, expires: now + LIFETIME_MS }));
-  if (payload.length > MAX_STATE_BYTES) {
-    const size = `${payload.length} bytes, over ${MAX_STATE_BYTES}`;
+  if (payload.length > MAX_BYTES) {
+    const size = `${payload.length} bytes, over ${MAX_BYTES}`;
     throw new Error(`${binding.name} has a state of ${size}: keep large finds elsewhere`);
   }
   const iv = randomBytes(IV_BYTES);
