@@ -101,6 +101,7 @@ const MISFITS: [object, unknown, RegExp][] = [
   ]
     .concat("http://a/[b]", "http://a/#b#c", "http://a/%zz", "http://[::1", "https://")
     .map((text): [object, unknown, RegExp] => [uri, text, /uri, like/]),
+  [uri, `https://example.com/${"a".repeat(10_000)}`, /uri, like/],
   [date, "2026-02-30", /^must be a valid date, like 2026-02-27$/],
   [date, "2026-2-3", /date, like/],
   ...["T22:00:00", "T22:00Z", "T22:00:00+0100", "T22:00:00+25:00", " 22:00:00Z"].map(
