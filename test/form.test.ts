@@ -230,7 +230,8 @@ test("it refuses a form that the protocol forbids, and names the field", () => {
     assert.throws(
       () => readForm(schema),
       (error) => {
-        assert.ok(error instanceof RpcError && error.code === -32602);
+        assert.ok(error instanceof RpcError, String(error));
+        assert.equal(error.code, -32602);
         assert.match(error.message, reason, show(schema));
         return true;
       },
@@ -633,7 +634,8 @@ test("it refuses a form that the protocol does not know, and names the field", (
     assert.throws(
       () => ownForm(refused),
       (error) => {
-        assert.ok(error instanceof Error && !(error instanceof RpcError));
+        assert.ok(error instanceof Error, String(error));
+        assert.equal(error.constructor, Error, String(error));
         assert.match(error.message, reason);
         return true;
       },
@@ -800,7 +802,7 @@ test("it types an answer by its form, and waits for a check that takes time", as
     sizes: z.array(z.enum(["s", "l"])).transform((sizes) => sizes.length),
   });
   const answer = await readAnswer(timed, accept({ name: "y", sizes: ["s"] }));
-  assert.ok(answer.action === "accept");
+  assert.ok(answer.action === "accept", answer.action);
   const name: string = answer.value.name;
   const count: number = answer.value.sizes;
   assert.deepEqual([name, count], ["y", 1]);
