@@ -127,7 +127,6 @@ export class Peer {
   #write(line: string): void {
     const output = this.#output;
     if (!output.writable) return;
-    this.onLine?.("sent", line);
     // What is written in one turn shares its system calls, but the other side need not wait
     // for the last of it.
     if (output.writableCorked === 0) {
@@ -135,6 +134,7 @@ export class Peer {
       process.nextTick(() => output.uncork());
     }
     output.write(line + "\n");
+    this.onLine?.("sent", line); // which may send another
     if (output.writableLength > BATCH_BYTES) output.uncork();
     // A side that reads nothing counts as gone. If both waited until the other reads, both
     // could wait for ever.

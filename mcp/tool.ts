@@ -103,7 +103,7 @@ export function tool<In extends Schema, Out extends Schema | undefined = undefin
     async call(args, round) {
       // Models write null for an optional argument that they leave out.
       const given = Object.entries(args).filter(
-        ([key, value]) => value !== null || !input.shape[key]?.isOptional(),
+        ([key, value]) => value !== null || !input.shape[key]?.isOptional?.(),
       );
       const parsed = await input.safeParseAsync(Object.fromEntries(given));
       if (!parsed.success) return failure(`Invalid arguments: ${problem(parsed.error)}.`);

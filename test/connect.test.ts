@@ -242,19 +242,13 @@ test("it starts a server once where its version is not ours to choose", async ()
 
 // --- What is declared --------------------------------------------------------------------
 
-const forms = answerer();
-const all: Answerer = { ...forms, url: async () => ({ action: "accept" }) };
-const both = { elicitation: { form: {}, url: {} } };
+const all: Answerer = { ...answerer(), url: async () => ({ action: "accept" }) };
 const DECLARED: [string, Answerer | undefined, unknown][] = [
   [MODERN, undefined, {}],
-  [MODERN, forms, { elicitation: { form: {} } }],
-  [MODERN, all, both],
+  [MODERN, all, { elicitation: { form: {}, url: {} } }],
   [LEGACY, undefined, {}],
-  [LEGACY, forms, { elicitation: { form: {} } }],
-  [LEGACY, all, both],
-  ["2025-06-18", forms, { elicitation: {} }],
+  [LEGACY, answerer(), { elicitation: { form: {} } }],
   ["2025-06-18", all, { elicitation: {} }],
-  ["2024-11-05", forms, { elicitation: {} }],
 ];
 test("it declares what its answerer can do, in the words of the version", async () => {
   for (const [protocol, me, capabilities] of DECLARED) {
