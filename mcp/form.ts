@@ -44,7 +44,7 @@ const FORMATS = {
   // In RFC 5321 no label of a domain ends with a hyphen.
   email: [z.email().regex(/^[^@]*@(?!.*-\.)/), "ada@example.com"],
   // The pattern comes first, because z.url() trims what it checks.
-  uri: [z.url(), "https://example.com/page"],
+  uri: [z.string().regex(URI).pipe(z.url()), "https://example.com/page"],
   date: [z.iso.date(), "2026-02-27"],
   "date-time": [z.iso.datetime({ offset: true }), "2026-02-27T22:00:00Z"],
 } as const;
