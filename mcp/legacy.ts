@@ -67,15 +67,15 @@ export function serveLegacy(modern: Handler, peer: Peer): Handler {
   });
   return (method, params, context) => {
     const { [PROTOCOL_VERSION]: version } = meta(params);
-    if (method === "initialize") {
+    const isOurs = MODERN_VERSIONS.some((ours) => ours === version);
+    // With the params of a handshake it is one, whatever its envelope says.
+    if (method === "initialize" && (params["protocolVersion"] !== undefined || !isOurs)) {
       client = parseParams(InitializeParams, params, method);
       return welcome(client, modern, context);
     }
     // After the handshake only our own version makes a request modern: some hosts stamp other
     // versions and other reserved keys, which say nothing here.
-    const isModern = client
-      ? MODERN_VERSIONS.some((ours) => ours === version)
-      : method !== "ping" || version !== undefined;
+    const isModern = client ? isOurs : method !== "ping" || version !== undefined;
     if (isModern) return modern(method, params, context);
     if (method === "ping" || !client) return {};
     const ask: Ask = (question) => askClient(peer, question, ready, context.signal);
