@@ -36,12 +36,12 @@ import {
 export async function connect(start: () => Server, options: Options): Promise<Session> {
   const { protocol = "auto", signal } = options;
   const link = new Link(start(), options);
-  const again = () => new Link(start(), options);
   try {
     const found = await probe(link, options);
     signal?.throwIfAborted();
     if ("version" in found) return openModern(link, found.version, found.name, options);
-    if (protocol !== MODERN_VERSIONS[0]) return await openLegacy(link, again, options);
+    if (protocol !== MODERN_VERSIONS[0])
+      return await openLegacy(link, () => new Link(start(), options), options);
     const reason = `the server does not speak ${protocol}: ${found.why}`;
     throw new ConnectionError(`${reason}; without --protocol its own version is used`);
   } catch (error) {
