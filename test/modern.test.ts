@@ -273,6 +273,9 @@ test("it says which method it does not have", async () => {
     const { error } = await ask(wire, method);
     assert.deepEqual(error, { code: -32601, message: `This server has no ${method}` });
   }
+  // Clients of another era send this one, and learn here what is spoken.
+  const { error } = await ask(wire, "initialize");
+  assert.equal(error.message, `This server has no initialize; it speaks ${MODERN}`);
 });
 
 const CALLS: [unknown, number | undefined][] = [

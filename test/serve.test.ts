@@ -65,6 +65,8 @@ const DOOR: [string, string, Params | undefined, Outcome, Outcome][] = [
   ["our envelope", "tools/call", meta(), "modern", "modern"],
   ["our envelope", "ping", meta(), -32601, -32601],
   ["a broken envelope", "tools/list", broken, -32602, -32602],
+  ["our envelope alone", "initialize", meta(), -32601, -32601],
+  ["nothing", "initialize", undefined, -32602, -32602],
   ["nothing", "tools/list", undefined, -32602, "legacy"],
   ["nothing", "tools/call", undefined, -32602, "legacy"],
   ["nothing", "ping", undefined, "legacy", "legacy"],
