@@ -140,17 +140,18 @@ async function askClient(
   ready: Promise<void> | undefined,
   signal: AbortSignal,
 ): Promise<InputResponse> {
-  const late = new ConnectionError("The client did not answer the question in time");
+  const late = () =>
+    new ConnectionError("The client did not answer the question in time");
   if (ready) {
     const limit = sleep(QUESTION_MS, late, { signal, ref: false });
-    if ((await Promise.race([ready, limit])) === late) throw late;
+    if ((await Promise.race([ready, limit])) === late) throw late();
   }
   // A question by URL has an id in these versions, by which its end can be told.
   const id = params["mode"] === "url" && { elicitationId: randomUUID() };
   const options = {
     signal,
     limit: (expire: (reason: Error) => void) => {
-      const timer = setTimeout(expire, QUESTION_MS, late).unref();
+      const timer = setTimeout(() => expire(late()), QUESTION_MS).unref();
       return () => clearTimeout(timer);
     },
     onAbandon: (requestId: Id) => peer.notify("notifications/cancelled", { requestId }),

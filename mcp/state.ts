@@ -5,25 +5,27 @@
  *
  * @see https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
  */
-import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import * as crypto from "node:crypto";
 import { INVALID_PARAMS, RpcError } from "./peer.ts";
 
 const LIFETIME_MS = 30 * 60 * 1000;
 const MAX_BYTES = 64 * 1024;
 const [CIPHER, IV_BYTES, TAG_BYTES] = ["aes-256-gcm", 12, 16] as const;
 
-let key: Buffer | undefined;
+let key: crypto.KeyObject | undefined;
+let random = Buffer.alloc(0); // drawn in advance: each draw is a call of the system
 
 /**
  * The key: STATE_KEY where several processes serve the same calls, else one of this process.
  *
  * @throws {Error} STATE_KEY is set, but is no key; its value is never shown
  */
-export function stateKey(): Buffer {
+export function stateKey(): crypto.KeyObject {
   if (key) return key;
-  const shared = process.env["STATE_KEY"] ?? randomBytes(32).toString("base64");
+  const shared = process.env["STATE_KEY"] ?? crypto.randomBytes(32).toString("base64");
   const bytes = Buffer.from(shared, "base64");
-  if (bytes.length === 32 && bytes.toString("base64") === shared) return (key = bytes);
+  const isKey = bytes.length === 32 && bytes.toString("base64") === shared;
+  if (isKey) return (key = crypto.createSecretKey(bytes));
   throw new Error("STATE_KEY must be 32 bytes in base64, as of: openssl rand -base64 32");
 }
 
@@ -41,8 +43,10 @@ export function seal(state: unknown, binding: Binding, now = Date.now()): string
     const size = `${payload.length} bytes, over ${MAX_BYTES}`;
     throw new Error(`${binding.name} has a state of ${size}: keep large finds elsewhere`);
   }
-  const iv = randomBytes(IV_BYTES);
-  const cipher = createCipheriv(CIPHER, stateKey(), iv).setAAD(bytesOf(binding));
+  if (random.length === 0) random = crypto.randomBytes(IV_BYTES * 256);
+  const iv = random.subarray(0, IV_BYTES);
+  random = random.subarray(IV_BYTES);
+  const cipher = crypto.createCipheriv(CIPHER, stateKey(), iv).setAAD(bytesOf(binding));
   const sealed = [iv, cipher.update(payload), cipher.final(), cipher.getAuthTag()];
   return Buffer.concat(sealed).toString("base64url");
 }
@@ -56,7 +60,7 @@ export function open(requestState: unknown, binding: Binding, now = Date.now()):
   try {
     const sealed = Buffer.from(String(requestState), "base64url");
     const iv = sealed.subarray(0, IV_BYTES);
-    const decipher = createDecipheriv(CIPHER, stateKey(), iv, {
+    const decipher = crypto.createDecipheriv(CIPHER, stateKey(), iv, {
       authTagLength: TAG_BYTES,
     });
     decipher.setAAD(bytesOf(binding)).setAuthTag(sealed.subarray(-TAG_BYTES));

@@ -105,7 +105,7 @@ export function tool<In extends Schema, Out extends Schema | undefined = undefin
       const given = Object.entries(args).filter(
         ([key, value]) => value !== null || !input.shape[key]?.isOptional?.(),
       );
-      const parsed = await input.safeParseAsync(Object.fromEntries(given));
+      const parsed = input.safeParse(Object.fromEntries(given));
       if (!parsed.success) return failure(`Invalid arguments: ${problem(parsed.error)}.`);
       const { run: own, end } = replay(round);
       const running = run(parsed.data, own);
@@ -114,7 +114,7 @@ export function tool<In extends Schema, Out extends Schema | undefined = undefin
       try {
         const value = await running;
         if (!output) return { content: [{ type: "text", text: String(value) }] };
-        const structuredContent = await output.parseAsync(value);
+        const structuredContent = output.parse(value);
         const text = JSON.stringify(structuredContent);
         return { content: [{ type: "text", text }], structuredContent };
       } catch (error) {
@@ -138,6 +138,8 @@ type Memory = {
   asked: Record<string, { digest: string; answer?: unknown }>;
   found: Record<string, Json>;
 };
+
+const UNANSWERED = new Error("a question has no answer yet");
 
 /** One run, and its `end`: what it has to ask, when all that it began is done. */
 function replay(round: Round) {
@@ -171,7 +173,7 @@ function replay(round: Round) {
         asked[key] = { digest };
         const again = read ? `${read.reason} ${message}` : message;
         questions[key] = formRequest(again, requestedSchema);
-        throw new Error(`${key} has no answer yet`); // ends the run
+        throw UNANSWERED; // ends the run
       }),
     once: (key, work) =>
       begin(key, async () => {

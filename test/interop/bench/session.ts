@@ -67,7 +67,7 @@ async function echo(sent = 0, size = 1): Promise<void> {
 
 async function ask(tool: string): Promise<void> {
   const { text, structured } = await session.call(tool, {});
-  assert.equal(text, "Grace");
+  assert.match(String(text), /Grace/); // tool() writes its output as JSON too
   assert.equal(structured["name"], "Grace");
 }
 
@@ -102,7 +102,7 @@ const tasks: Record<string, () => Promise<object>> = {
     down16: await large(16 * MIB, "down"),
   }),
   heap: async () => ({ few: await heapAfter(10_000), many: await heapAfter(90_000) }),
-  profile: async () => ({ many: await rate(PROFILE_MS, 64, () => ask("ask")) }),
+  profile: async () => ({ many: await rate(PROFILE_MS, 64, () => ask("askOnce")) }),
 };
 for (const tool of ["ask", "askOnce", "push", "pushOnce"])
   tasks[tool] = () => rates(() => ask(tool));
