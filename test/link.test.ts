@@ -57,6 +57,7 @@ for (const { era, begin, ask } of SCRIPTED) {
     const pass = stopTime(t);
     const form: Answerer["form"] = async () => {
       await pass(3_600_000);
+      await pass(50); // out of step with every timer
       return { action: "accept", content: { ticker: "NVDA" } };
     };
     let isOver = false;
