@@ -3,8 +3,7 @@
  * server's questions to the person at the keyboard, and prints the result.
  *
  * What you see here is the command line alone: options, answers by flag, output, exit codes.
- * mcp/connect.ts finds out which era the server belongs to; mcp/modern.ts and mcp/legacy.ts
- * hold the conversation.
+ * mcp/connect.ts finds out the server's era; modern.ts and legacy.ts there converse in it.
  *
  *     npx tsx client.ts --server server.ts --ticker NVDA
  */
@@ -102,7 +101,6 @@ function readSettings(argv: string[]) {
     if (at < 1) throw wrong(option, "be name=value", at < 0 ? text : "");
     return [text.slice(0, at), text.slice(at + 1)] as const;
   };
-
   if (!server) throw bad("--server is missing");
   if (!VERSIONS.includes(protocol)) {
     throw wrong("protocol", `be one of ${VERSIONS.join(", ")}`, protocol);
@@ -112,15 +110,15 @@ function readSettings(argv: string[]) {
   if (!(Number(timeout) > 0)) throw wrong("timeout", "be above 0 seconds", timeout);
   const timeoutMs = Math.min(Number(timeout) * 1000, 2 ** 31 - 1); // timers end there
   const answers = values.answer.map((text) => pair("answer", text));
-  const env = values.env.map((text) => {
+  const variables = values.env.map((text) => {
     if (text.includes("=")) return pair("env", text);
     const value = Object.hasOwn(process.env, text) ? process.env[text] : undefined;
     if (value === undefined) throw wrong("env", "name a variable that is set", text);
     return [text, value] as const;
   });
+  const env = Object.fromEntries(variables);
   const serverArgs = argv.slice(dashes + 1);
-  const read = { server, serverArgs, args, answers, env: Object.fromEntries(env) };
-  return { ...values, ...read, timeoutMs };
+  return { ...values, server, serverArgs, args, answers, env, timeoutMs };
 }
 
 function parseObject(text: string): Params | undefined {
@@ -271,9 +269,8 @@ async function open(settings: Settings, screen: Screen, ended: AbortController) 
   const { signal } = ended;
   const { cyan, yellow, dim } = screen.paint;
   const command = [server, ...serverArgs].join(" ");
-  const trace = (line: string, paint: typeof dim) => {
-    if (verbose) screen.say(paint(printable(line)));
-  };
+  const trace = (line: string, paint: typeof dim) =>
+    verbose && screen.say(paint(printable(line)));
   const onNote = (text: string) => {
     for (const line of text.trimEnd().split("\n")) trace(`· ${line}`, dim);
   };
