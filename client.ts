@@ -155,11 +155,10 @@ function answererFor(
     if (++asked > MAX_QUESTIONS) throw failing("The server asks again and again.", 3);
   };
   return {
-    async form(form, signal) {
+    async form({ message, fields }, signal) {
       count();
       const { checkContent, fillDefaults } = await import("./mcp/form.ts");
       const { parseText } = await import("./mcp/field.ts");
-      const { message, fields } = form;
       const answered = fields.flatMap((field) => {
         const at = answers.findIndex(([name]) => name === field.name);
         // It serves once: a server that refuses it would be told the same for ever.
@@ -176,7 +175,7 @@ function answererFor(
       const content = isAnswered ? fillDefaults(fields, given) : given;
       const open = checkContent(fields, content);
       if (isAnswered && !open) return { action: "accept", content };
-      if (person) return person({ ...form, given }, signal);
+      if (person) return person({ message, fields, given }, signal);
       const lack = open ? `${open.field.name} ${open.reason}. ` : "";
       const flags = fields.map(({ name }) => `--answer ${name}=…`).join(" ");
       const next = flags ? `Give ${flags}.` : "Only a person at a terminal can agree.";
@@ -300,10 +299,11 @@ async function open(settings: Settings, screen: Screen, ended: AbortController) 
 }
 
 const CHOOSE = "Choose one of its tools with --tool:";
+const namesOf = (tools: ListedTool[]) => [...new Set(tools.map(({ name }) => name))];
 
 /** The stock tool, or the only one there is. */
 function chooseTool(tools: ListedTool[]): string {
-  const names = tools.map(({ name }) => name);
+  const names = namesOf(tools);
   const [only, ...others] = names;
   if (names.includes(STOCK_TOOL)) return STOCK_TOOL;
   if (only === undefined) throw new Failure(2, "The server lists no tools (see --tool).");
@@ -352,7 +352,7 @@ async function hintFor(error: unknown, { session, settings, canAsk }: Client) {
   }
   if (tool === undefined) return code === -32601 ? "Name a tool with --tool." : undefined;
   const { listTools } = await import("./mcp/connect.ts");
-  const names = (await listTools(session).catch(() => [])).map(({ name }) => name);
+  const names = namesOf(await listTools(session).catch(() => []));
   const isKnown = names.length === 0 || names.includes(tool);
   return isKnown ? undefined : withWords(CHOOSE, names.join(", "));
 }
