@@ -4,19 +4,26 @@
  */
 import type { Asker, Person, Question } from "./person.ts";
 import type { ElicitResult } from "./schema.ts";
-import { columnsOf, inline, wrap, type Paint } from "./text.ts";
+import { columnsOf, printable, quote, Status, widthOf, type Paint } from "./text.ts";
 
-/** To the margin, and away with the row. */
-const ERASE = "\r\x1b[K";
+/** Our words and a server's: on one line if it fits, else the server's behind the bar. */
+export function withWords(own: string, theirs: string): string {
+  const width = columnsOf(process.stderr);
+  const line = `${own} ${printable(theirs)}`.trim();
+  if (!line.includes("\n") && widthOf(line) <= width) return line;
+  return `${own || "Error:"}\n${quote([theirs], Math.min(width, 100) - 2)}`;
+}
 
 export class Screen {
   readonly paint: Paint;
-  /** Called on Ctrl-C at a prompt; its question has then been cancelled. */
+  /** Called on Ctrl-C at a terminal that asks; an open question has then been cancelled. */
   onInterrupt: (wasAsked: boolean) => void = () => {};
+  readonly #status = new Status(process.stderr);
   readonly #closed = new AbortController();
+  /** Questions that are open, or wait for their turn. */
+  readonly #asked = new Set<Promise<ElicitResult>>();
   #person: Person | undefined;
   #news = "";
-  #isDrawn = false;
 
   constructor(paint: Paint) {
     this.paint = paint;
@@ -24,39 +31,46 @@ export class Screen {
 
   /** Prints a line, above the prompt if one is open. */
   say(line: string): void {
-    this.#erase();
+    this.#status.clear();
     if (this.#person) this.#person.print(line);
     else process.stderr.write(`${line}\n`);
   }
 
-  async ask(
-    question: Question,
-    asker: Asker,
-    signal?: AbortSignal,
-  ): Promise<ElicitResult> {
-    // Loaded with the first question: a call without one never needs it.
+  /** Puts a question to the person; the signal, or `close`, withdraws it. */
+  async ask(question: Question, asker: Asker, signal?: AbortSignal) {
+    const { signal: closed } = this.#closed;
+    closed.throwIfAborted();
+    this.#status.clear();
+    const withdrawn = signal ? AbortSignal.any([signal, closed]) : closed;
+    const answer = this.#open().then((one) => one.ask(question, asker, withdrawn));
+    this.#asked.add(answer);
+    return answer.finally(() => this.#asked.delete(answer));
+  }
+
+  /** Loaded with the first question: a call without one never needs it. */
+  async #open(): Promise<Person> {
     const { Person } = await import("./person.ts");
-    this.#erase();
     if (!this.#person) {
       this.#person = new Person(process.stdin, process.stderr, this.paint);
       this.#person.onInterrupt = (wasAsked) => this.onInterrupt(wasAsked);
     }
-    const signals = [signal, this.#closed.signal].filter((one) => one !== undefined);
-    return this.#person.ask(question, asker, AbortSignal.any(signals));
+    return this.#person;
   }
 
   /** Says what is awaited, from the next second on; the returned function ends that. */
   wait(what: string): () => void {
-    const begin = performance.now();
+    let begin = performance.now();
+    this.#news = "";
     const timer = setInterval(() => {
-      if (this.#person?.isAsking) return;
+      // Behind a question it begins anew: then the person is who is waited for.
+      if (this.#asked.size > 0) begin = performance.now();
       const seconds = Math.round((performance.now() - begin) / 1000);
-      this.#draw(`Waiting for ${what} … ${seconds} s ${this.#news}`);
+      const text = `Waiting for ${what} … ${seconds} s ${this.#news}`;
+      if (seconds > 0) this.#status.show(text.trimEnd());
     }, 1000);
     return () => {
       clearInterval(timer);
-      this.#erase();
-      this.#news = "";
+      this.#status.clear();
     };
   }
 
@@ -65,23 +79,11 @@ export class Screen {
     this.#news = news;
   }
 
-  /** Takes open questions off the screen. */
-  close(): void {
+  /** Takes open questions off the screen, and then the prompt. */
+  async close(): Promise<void> {
     this.#closed.abort(new Error("the call has ended"));
-    this.#erase();
+    await Promise.allSettled(this.#asked);
+    this.#status.clear();
     this.#person?.close();
-  }
-
-  /** One row, cut to the width: of two, one would stay. Nothing without a terminal. */
-  #draw(text: string): void {
-    if (!process.stderr.isTTY || process.env["TERM"] === "dumb") return;
-    const [row = ""] = wrap(inline(text), columnsOf(process.stderr) - 1);
-    process.stderr.write(`${ERASE}${row}`);
-    this.#isDrawn = true;
-  }
-
-  #erase(): void {
-    if (this.#isDrawn) process.stderr.write(ERASE);
-    this.#isDrawn = false;
   }
 }

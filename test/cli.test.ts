@@ -1,7 +1,8 @@
 /** The client as a program, where there is no terminal. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { after, test } from "node:test";
+import { existsSync, openSync } from "node:fs";
+import { after, describe, test } from "node:test";
 import { startStooq } from "./stooq.ts";
 import { DEFAULTS } from "./forms.ts";
 import { LEGACY, LOADER, MODERN, ROOT, run, type Ended } from "./support.ts";
@@ -9,358 +10,479 @@ import { LEGACY, LOADER, MODERN, ROOT, run, type Ended } from "./support.ts";
 const stooq = await startStooq();
 after(() => stooq.close());
 
+const DOWN = ["--env", "STOOQ_URL=http://127.0.0.1:9"];
 const pair = (...args: string[]): Promise<Ended> =>
   run("client.ts", ["--server", "server.ts", "--env", `STOOQ_URL=${stooq.url}`, ...args]);
-const peer = (name: string, args: string[] = [], env = {}): Promise<Ended> =>
-  run("client.ts", ["--server", `test/peers/${name}.ts`, ...args], { env });
-
-// --- Bad usage ---------------------------------------------------------------------------
-
-const USAGE: [string[], RegExp][] = [
-  [[], /^--server is missing/],
-  [["--server"], /--server/],
-  [["--server", "s", "--what"], /--what/],
-  [["--server", "s", "stray"], /stray/],
-  [
-    ["--server", "s", "--timeout", "soon"],
-    /--timeout must be above 0 seconds, at most 2000000, not "soon"/,
-  ],
-  [
-    ["--server", "s", "--timeout", "0"],
-    /--timeout must be above 0 seconds, at most 2000000, not "0"/,
-  ],
-  [
-    ["--server", "s", "--protocol", "2023-01-01"],
-    /--protocol must be one of auto, 2026-07-28/,
-  ],
-  [["--server", "s", "--args", "{"], /--args must be a JSON object, not "\{"/],
-  [["--server", "s", "--args", "[]"], /--args must be a JSON object, not "\[\]"/],
-  [["--server", "s", "--answer", "ticker"], /--answer must be name=value, not "ticker"/],
-  [
-    ["--server", "s", "--env", "constructor"],
-    /--env must name a variable that is set, not "constructor"/,
-  ],
-  [
-    ["--server", "s", "--env", "NO_SUCH_VARIABLE"],
-    /--env must name a variable that is set, not "NO_SUCH_VARIABLE"/,
-  ],
+const forms = (...args: string[]): Promise<Ended> =>
+  run("client.ts", ["--server", "test/forms.ts", "--tool", ...args]);
+/** With a misbehaving peer, which bare Node starts faster than with a loader. */
+const peer = (name: string, options: string[], own: string[] = [], env = {}) =>
+  run("client.ts", withPeer(name, options, own), { env });
+const withPeer = (name: string, options: string[], own: string[] = []): string[] => [
+  ...["--server", "node", ...options, "--", `test/peers/${name}.mjs`, ...own],
 ];
-for (const [args, reason] of USAGE) {
-  test(`it ends with 2 at: ${args.join(" ") || "nothing"}`, async () => {
-    const { code, stdout, stderr } = await run("client.ts", args);
-    assert.equal(code, 2);
-    assert.equal(stdout, "");
-    assert.match(stderr, reason);
-    assert.match(stderr, /^[^\n]+\(see --help\)\n$/, "one line, with the next step");
+
+/** Starts the client where a test needs more of the process than its end. */
+function start(args: string[], stdout: number | "pipe" = "pipe") {
+  const { PATH = "", HOME = "" } = process.env;
+  const child = spawn(process.execPath, [...LOADER, "client.ts", ...args], {
+    cwd: ROOT,
+    env: { PATH, HOME },
+    stdio: ["pipe", stdout, "pipe"],
   });
+  let stderr = "";
+  child.stderr?.setEncoding("utf8").on("data", (text) => (stderr += text));
+  const ended = new Promise<{ code: number | null; stderr: string }>((resolve) =>
+    child.on("close", (code) => resolve({ code, stderr })),
+  );
+  return { child, ended };
 }
 
-test("it tells its options, all of them", async () => {
-  const { code, stdout, stderr } = await run("client.ts", ["--help"]);
-  assert.equal(code, 0);
-  assert.equal(stderr, "");
-  for (const option of "server ticker tool args answer defaults protocol timeout env json verbose help".split(
-    " ",
-  )) {
-    assert.match(stdout, new RegExp(`--${option}\\b`));
+describe("the client as a program", { concurrency: 4 }, () => {
+  // --- Bad usage -------------------------------------------------------------------------
+
+  const deep = `${'{"a":'.repeat(9000)}1${"}".repeat(9000)}`;
+  const USAGE: [string[], RegExp][] = [
+    [[], /^--server is missing/],
+    [["--server"], /--server/],
+    [["--server", "s", "--what"], /--what/],
+    [["--server", "s", "stray"], /stray.*; the server's own arguments follow --/],
+    [["--server", "s", "--timeout", "soon"], /--timeout must be above 0.*, not "soon"/],
+    [["--server", "s", "--timeout", "0"], /--timeout must be above 0 seconds, not "0"/],
+    [["--server", "s", "--protocol", "2023-01-01"], /one of auto, 2026-07-28/],
+    [["--server", "s", "--args", "{"], /--args must be a JSON object, not "\{"/],
+    [["--server", "s", "--args", "[]"], /--args must be a JSON object, not "\[\]"/],
+    [["--server", "s", "--args", deep], /--args is nested too deep/],
+    [["--server", "s", "--answer", "ticker"], /be name=value, not "ticker"/],
+    [["--server", "s", "--env", "constructor"], /a variable that is set, not "constr/],
+  ];
+  for (const [args, reason] of USAGE) {
+    test(`it ends with 2 at: ${args.join(" ").slice(0, 40) || "nothing"}`, async () => {
+      const { code, stdout, stderr } = await run("client.ts", args);
+      assert.deepEqual({ code, stdout }, { code: 2, stdout: "" });
+      assert.match(stderr, reason);
+      assert.match(stderr, /^[^\n]+\(see --help\)\n$/, "one line, with the next step");
+    });
   }
-});
 
-// --- The result --------------------------------------------------------------------------
-
-test("it prints the structured result as JSON", async () => {
-  const { stdout } = await pair("--ticker", "NVDA", "--json");
-  assert.equal(stdout.split("\n").length, 2);
-  assert.deepEqual(JSON.parse(stdout), {
-    symbol: "NVDA",
-    price: 188.5,
-    date: "2026-08-20",
-    time: "22:00:12",
-    name: "X",
-    source: "stooq",
-  });
-});
-
-test("it fails with the tool's reason, and prints nothing on stdout", async () => {
-  assert.deepEqual(await pair("--ticker", "NOPE"), {
-    code: 1,
-    stdout: "",
-    stderr:
-      "The tool failed: Stooq has no price for NOPE (asked for as nope.us).\n" +
-      "No question could be answered here: use a terminal, or --ticker, --answer or --defaults.\n",
-  });
-});
-
-test("it fails with the code of an error answer", async () => {
-  const { code, stdout, stderr } = await pair("--tool", "nope", "--defaults");
-  assert.equal(code, 1);
-  assert.equal(stdout, "");
-  assert.equal(
-    stderr,
-    "The server answered with error -32602: Unknown tool: nope\n" +
-      "Choose one of its tools with --tool: get_stock_price\n",
-  );
-});
-
-for (const protocol of [MODERN, LEGACY]) {
-  test(`it names the flags where nobody can be asked (${protocol})`, async () => {
-    const { code, stdout, stderr } = await pair("--protocol", protocol);
-    assert.equal(code, 1);
-    assert.equal(stdout, "");
-    assert.match(stderr, /ticker/);
-    assert.match(stderr, /use a terminal, or --ticker, --answer or --defaults/);
+  test("it tells its options, all of them, also when it is started without .ts", async () => {
+    const { code, stdout, stderr } = await run("client", ["--help"]);
+    assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+    const options =
+      "server ticker tool list args answer defaults protocol timeout env json verbose help";
+    for (const option of options.split(" ")) {
+      assert.match(stdout, new RegExp(`--${option}\\b`));
+    }
   });
 
-  test(`it names the field that the flags leave open (${protocol})`, async () => {
-    const { code, stdout, stderr } = await pair("--protocol", protocol, "--defaults");
-    assert.equal(code, 2);
-    assert.equal(stdout, "");
-    assert.match(stderr, /ticker is required.*--answer ticker=…/);
+  // --- The result ------------------------------------------------------------------------
+
+  const text = (text: string) => ({ type: "text", text });
+  const says = (result: object) => ({ result });
+  const list = (...names: string[]) =>
+    says({ tools: names.map((name) => ({ name, inputSchema: { type: "object" } })) });
+  const [failing, old] = [
+    (text: string) => says({ isError: true, content: [{ type: "text", text }] }),
+    "Cannot send 'elicitation/create' on this connection",
+  ];
+  const readable = [
+    text("a\tb \u202e東\u001b[1m\r\n"),
+    { type: "resource", resource: { uri: "memo://7", text: "pay rent" } },
+    { type: "resource", resource: { uri: "memo://8", blob: "AA==" } },
+    { type: "resource_link", uri: "memo://9", name: "nine" },
+    { type: "image", data: "AA==", mimeType: "image/png" },
+  ];
+  /** What the server says to a call and to a list, and what the client makes of it. */
+  const SAID: [string, string[], [object, object?, string?], Ended][] = [
+    [
+      "all that can be read, as it came, of the only tool there is",
+      [],
+      [says({ content: readable }), list("t")],
+      {
+        code: 0,
+        stdout: "a\tb \u202e東\\u001b[1m\r\n\npay rent\nmemo://8\nmemo://9\n[image]\n",
+        stderr: "",
+      },
+    ],
+    [
+      "structured content that stands alone",
+      ["--tool", "t"],
+      [says({ content: [], structuredContent: { price: 1.5 } })],
+      { code: 0, stdout: '{"price":1.5}\n', stderr: "" },
+    ],
+    [
+      "a word where the result is empty",
+      ["--tool", "t"],
+      [says({ content: null })],
+      { code: 0, stdout: "", stderr: "The result is empty.\n" },
+    ],
+    [
+      "content as JSON, with what hides written out",
+      ["--tool", "t", "--json"],
+      [says({ content: [text("\u202e\u009b")] })],
+      {
+        code: 0,
+        stdout: '{"content":[{"type":"text","text":"\\u202e\\u009b"}]}\n',
+        stderr: "",
+      },
+    ],
+    [
+      "the text of a resource that says why it failed",
+      ["--tool", "t"],
+      [says({ isError: true, content: readable.slice(1, 2) }), list("t")],
+      { code: 1, stdout: "", stderr: "The tool failed: pay rent\n" },
+    ],
+    [
+      "the tools of all pages after an unknown one",
+      ["--tool", "t"],
+      [failing("disk full"), says({ ...list("a", "b").result, nextCursor: "2" })],
+      {
+        code: 1,
+        stdout: "",
+        stderr: "The tool failed: disk full\nChoose one of its tools with --tool: a, b\n",
+      },
+    ],
+    [
+      "the code of an error",
+      ["--tool", "t"],
+      [{ error: { code: -32602, message: "Unknown tool: t" } }, list("a")],
+      {
+        code: 1,
+        stdout: "",
+        stderr:
+          "The server answered with error -32602: Unknown tool: t\n" +
+          "Choose one of its tools with --tool: a\n",
+      },
+    ],
+    [
+      "the pages of an error that wants them opened",
+      ["--tool", "t"],
+      [
+        {
+          error: {
+            code: -32042,
+            message: "Sign in",
+            data: { elicitations: [{ url: "https://a.example/1" }] },
+          },
+        },
+        list("t"),
+      ],
+      {
+        code: 1,
+        stdout: "",
+        stderr:
+          "The server answered with error -32042:\n│ Sign in\n" +
+          "│ Open this page, and call again: https://a.example/1\n",
+      },
+    ],
+    [
+      "the tools to choose from",
+      [],
+      [says({}), list("a", "b")],
+      { code: 2, stdout: "", stderr: "Choose one of its tools with --tool: a, b\n" },
+    ],
+    [
+      "that there are no tools",
+      [],
+      [says({}), list()],
+      { code: 2, stdout: "", stderr: "The server lists no tools (see --tool).\n" },
+    ],
+    [
+      "that tools are not listed",
+      [],
+      [says({}), { error: { code: -32601, message: "no" } }],
+      {
+        code: 1,
+        stdout: "",
+        stderr: "The server answered with error -32601: no\nName a tool with --tool.\n",
+      },
+    ],
+    [
+      "the way to a tool that asks in the older way",
+      [],
+      [failing(old), list("t"), "modern"],
+      {
+        code: 1,
+        stdout: "",
+        stderr:
+          `The tool failed: ${old}\n` +
+          "If the tool asks in the older way, try --protocol 2025-11-25.\n",
+      },
+    ],
+    [
+      "no such way where the version was chosen",
+      ["--protocol", MODERN],
+      [failing(old), list("t"), "modern"],
+      { code: 1, stdout: "", stderr: `The tool failed: ${old}\n` },
+    ],
+    [
+      "no flag of another tool where nobody can be asked",
+      ["--tool", "t"],
+      [failing("Client does not support elicitation."), list("t")],
+      {
+        code: 1,
+        stdout: "",
+        stderr:
+          "The tool failed: Client does not support elicitation.\n" +
+          "No question could be answered here: use a terminal, or --answer or --defaults.\n",
+      },
+    ],
+    [
+      "the list as it came",
+      ["--list", "--json"],
+      [says({}), says({ tools: [{ name: "t", x: "\u009b", inputSchema: {} }] })],
+      {
+        code: 0,
+        stdout: '[{"name":"t","inputSchema":{},"x":"\\u009b"}]\n',
+        stderr: "",
+      },
+    ],
+    [
+      "an empty list",
+      ["--list"],
+      [says({}), list()],
+      { code: 0, stdout: "(no tools)\n", stderr: "" },
+    ],
+  ];
+  for (const [what, options, [call, tools, era = ""], ended] of SAID) {
+    test(`it shows ${what}`, async () => {
+      const own = [JSON.stringify(call), JSON.stringify(tools ?? list("t")), era];
+      assert.deepEqual(await peer("says", options, own), ended);
+    });
+  }
+
+  test("it lists the tools and their arguments", async () => {
+    assert.deepEqual(await pair("--list"), {
+      code: 0,
+      stdout:
+        "get_stock_price: Looks up the last price of a stock. Asks the user for the ticker if needed.\n" +
+        "  ticker (string, optional) Ticker symbol like NVDA; left out, the user is asked\n",
+      stderr: "",
+    });
   });
 
-  test(`it fails with the server's reason when an answer is refused (${protocol})`, async () => {
-    const { code, stderr } = await pair(
-      "--protocol",
-      protocol,
-      "--answer",
-      "ticker=no ticker",
-    );
-    assert.equal(code, 2);
-    assert.match(stderr, /"no ticker" is not a ticker symbol/);
+  test("it prints the structured result as JSON", async () => {
+    const { stdout } = await pair("--ticker", "NVDA", "--json");
+    const [line = "", ...rest] = stdout.split("\n");
+    assert.deepEqual(rest, [""]);
+    const { symbol, price, source } = JSON.parse(line);
+    assert.deepEqual([symbol, price, source], ["NVDA", 188.5, "stooq"]);
   });
 
-  test(`it does not consent to the sample unasked (${protocol})`, async () => {
-    const args = ["--protocol", protocol, "--env", "STOOQ_URL=http://127.0.0.1:9"];
-    const { code, stdout, stderr } = await pair(...args, "--answer", "ticker=NVDA");
-    assert.equal(code, 2);
-    assert.equal(stdout, "");
-    assert.match(stderr, /--answer useSample=…/);
-    const agreed = await pair(
-      ...args,
-      "--answer",
-      "ticker=NVDA",
-      "--answer",
-      "useSample=y",
-    );
+  test("it fails with the tool's reason, and speaks of no question where none was", async () => {
+    assert.deepEqual(await pair("--ticker", "NOPE"), {
+      code: 1,
+      stdout: "",
+      stderr: "The tool failed: Stooq has no price for NOPE (asked for as nope.us).\n",
+    });
+  });
+
+  for (const protocol of [MODERN, LEGACY]) {
+    test(`it names the flags where nobody can be asked (${protocol})`, async () => {
+      const { code, stdout, stderr } = await pair("--protocol", protocol);
+      assert.deepEqual({ code, stdout }, { code: 1, stdout: "" });
+      assert.match(stderr, /ticker/);
+      assert.match(stderr, /use a terminal, or --ticker, --answer or --defaults\.\n$/);
+    });
+
+    test(`it names the field that the flags leave open (${protocol})`, async () => {
+      const { code, stdout, stderr } = await pair("--protocol", protocol, "--defaults");
+      assert.deepEqual({ code, stdout }, { code: 2, stdout: "" });
+      assert.match(stderr, /look up\? ticker is required\. Give --answer ticker=…\.\n$/);
+    });
+
+    test(`it fails with the server's reason when an answer is refused (${protocol})`, async () => {
+      const answer = ["--protocol", protocol, "--answer", "ticker=no ticker"];
+      const { code, stderr } = await pair(...answer);
+      assert.equal(code, 2);
+      assert.match(stderr, /"no ticker" is not a ticker symbol/);
+    });
+  }
+
+  test("it does not consent to the sample unasked", async () => {
+    const consent = (...args: string[]) => pair(...DOWN, "--ticker", "NVDA", ...args);
+    const [unasked, agreed, refused] = await Promise.all([
+      consent("--answer", "unused=x"),
+      consent("--protocol", LEGACY, "--answer", "useSample=y"),
+      consent("--answer", "useSample=no"),
+    ]);
+    assert.deepEqual([unasked.code, unasked.stdout], [2, ""]);
+    assert.match(unasked.stderr, /--answer useSample=…/);
     assert.match(agreed.stdout, /^NVDA 177\.19 \(bundled sample/);
-    const refused = await pair(...args, "--ticker", "NVDA", "--answer", "useSample=no");
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, /^The tool failed: Stooq could not be reached/);
   });
-}
 
-// --- The trace ---------------------------------------------------------------------------
+  // --- Streams ---------------------------------------------------------------------------
 
-test("it shows every line on stderr with -v, and keeps stdout clean", async () => {
-  const { stdout, stderr } = await pair("--ticker", "NVDA", "-v");
-  assert.equal(stdout, "NVDA 188.5\n");
-  const lines = stderr.trimEnd().split("\n");
-  assert.deepEqual(
-    lines.map((line) => line[0]),
-    ["→", "←", "→", "←"],
-  );
-  for (const line of lines) assert.equal(JSON.parse(line.slice(2)).jsonrpc, "2.0");
-});
+  test("it shows every line on stderr with -v, keeps stdout clean, and starts a command", async () => {
+    const server = ["--", ...LOADER, "server.ts"];
+    const args = ["--server", "node", "--env", `STOOQ_URL=${stooq.url}`, "-v"];
+    const { stdout, stderr } = await run("client.ts", [
+      ...[...args, "--ticker", "NVDA", ...server],
+    ]);
+    assert.equal(stdout, "NVDA 188.5\n");
+    const lines = stderr.trimEnd().split("\n");
+    const messages = lines.map((line) => JSON.parse(line.slice(2)));
+    const methods = messages.map(({ method }, index) => [lines[index]?.[0], method]);
+    assert.deepEqual(methods, [
+      ["→", "server/discover"],
+      ["←", undefined],
+      ["→", "tools/list"],
+      ["←", undefined],
+      ["→", "tools/call"],
+      ["←", undefined],
+    ]);
+  });
 
-test("it colours the directions if it is told to, and not for NO_COLOR", async () => {
-  const args = ["--server", "server.ts", "--ticker", "a b", "-v"];
-  const forced = await run("client.ts", args, { env: { FORCE_COLOR: "1" } });
-  assert.match(forced.stderr, /\x1b\[36m→ .*\x1b\[39m\n\x1b\[33m← /);
-  const off = await run("client.ts", args, { env: { FORCE_COLOR: "1", NO_COLOR: "1" } });
-  assert.doesNotMatch(off.stderr, /\x1b/);
-  const zero = await run("client.ts", args, { env: { FORCE_COLOR: "0" } });
-  assert.doesNotMatch(zero.stderr, /\x1b/);
-});
+  test("it colours the directions if it is told to", async () => {
+    const own = [JSON.stringify(failing("no"))];
+    const colours = { FORCE_COLOR: "1" };
+    const { stderr } = await peer("says", ["--tool", "any", "-v"], own, colours);
+    assert.match(stderr, /\x1b\[36m→ .*\x1b\[39m\n\x1b\[33m← /);
+  });
 
-// --- The server's process ----------------------------------------------------------------
+  const skip = existsSync("/dev/full") ? false : "needs /dev/full";
+  test("it says so when its output could not be written", { skip }, async () => {
+    const args = withPeer(
+      "says",
+      ["--tool", "t"],
+      ['{"result":{"structuredContent":1}}'],
+    );
+    const { ended } = start(args, openSync("/dev/full", "w"));
+    const stderr = "The result could not be written (ENOSPC).\n";
+    assert.deepEqual(await ended, { code: 1, stderr });
+  });
 
-test("it gives a server the listed variables, those that are named, and its arguments", async () => {
-  const args = [
-    "--tool",
-    "any",
-    "--args",
-    '{"a":[1]}',
-    "--env",
-    "ONE",
-    "--env",
-    "TWO=2=2",
-    "--env",
-    "E=",
+  test("it takes a reader that has left for no failure", async () => {
+    const { child, ended } = start(withPeer("says", ["--list"]));
+    child.stdout?.destroy();
+    assert.deepEqual(await ended, { code: 0, stderr: "" });
+  });
+
+  test("it does not wait for ever on a pipe that stays open", async () => {
+    const { ended } = start(withPeer("says", ["--list"]));
+    assert.equal((await ended).code, 0);
+  });
+
+  // --- The server's process --------------------------------------------------------------
+
+  test("it gives a server the listed variables, those that are named, and its arguments", async () => {
+    const args = ["--tool", "any", "--args", '{"a":[1]}'];
+    const named = ["--env", "ONE", "--env", "TWO=2=2", "--env", "E="];
+    const env = { ONE: "1", SECRET: "s", LANG: "C", HTTPS_PROXY: "p", STOOQ_URL: "x" };
+    const own = ["-x", "--", "a b"];
+    const { stdout } = await peer("environment", [...args, ...named], own, env);
+    const told = JSON.parse(stdout);
+    assert.deepEqual(told.argv, own);
+    assert.deepEqual(told.args, { a: [1] });
+    const names = ["E", "HOME", "HTTPS_PROXY", "LANG", "ONE", "PATH", "TWO"];
+    assert.deepEqual(Object.keys(told.env).sort(), names);
+    assert.deepEqual([told.env.ONE, told.env.TWO, told.env.E], ["1", "2=2", ""]);
+  });
+
+  const NO_SERVER: [string, RegExp][] = [
+    ["no-such-command", /^The server could not be started \(ENOENT\): no-such-command m/],
+    ["no-such.ts", /^There is no script no-such\.ts \(its arguments follow --\)\n/],
   ];
-  const env = { ONE: "1", SECRET: "s", LANG: "C", HTTPS_PROXY: "p", STOOQ_URL: "x" };
-  const { stdout } = await peer("environment", [...args, "--", "-x", "--", "a b"], env);
-  const told = JSON.parse(stdout);
-  assert.deepEqual(told.argv, ["-x", "--", "a b"]);
-  assert.deepEqual(told.args, { a: [1] });
-  assert.deepEqual(Object.keys(told.env).sort(), [
-    "E",
-    "HOME",
-    "HTTPS_PROXY",
-    "LANG",
-    "ONE",
-    "PATH",
-    "TWO",
-  ]);
-  assert.deepEqual([told.env.ONE, told.env.TWO, told.env.E], ["1", "2=2", ""]);
-});
-
-test("it starts a command that is no script", async () => {
-  const args = ["--server", process.execPath, "--ticker", "NVDA"];
-  const env = { STOOQ_URL: stooq.url };
-  const flags = ["--env", "STOOQ_URL", "--", ...LOADER, "server.ts"];
-  assert.equal(
-    (await run("client.ts", [...args, ...flags], { env })).stdout,
-    "NVDA 188.5\n",
-  );
-});
-
-test("it says that there is no such command or script, and what is wanted", async () => {
-  const command = await run("client.ts", ["--server", "no-such-command"]);
-  assert.equal(command.code, 3);
-  assert.match(
-    command.stderr,
-    /^The server could not be started \(ENOENT\): no-such-command must/,
-  );
-  const script = await run("client.ts", ["--server", "no-such.ts"]);
-  assert.equal(script.code, 3);
-  assert.match(
-    script.stderr,
-    /^There is no script no-such\.ts \(its arguments follow --\)\n/,
-  );
-});
-
-test("it does not wait for ever on a pipe that stays open", async () => {
-  const { PATH = "" } = process.env;
-  const args = [...LOADER, "client.ts", "--server", "server.ts"];
-  const child = spawn(process.execPath, args, {
-    cwd: ROOT,
-    env: { PATH },
-    stdio: ["pipe", "pipe", "pipe"],
-  });
-  assert.equal(await new Promise((resolve) => child.on("close", resolve)), 1);
-});
-
-for (const [signal, code] of [
-  ["SIGINT", 130],
-  ["SIGTERM", 143],
-  ["SIGHUP", 129],
-] as const) {
-  test(`it cancels the call at ${signal}, and ends with ${code}`, async () => {
-    const { PATH = "" } = process.env;
-    const args = [
-      ...LOADER,
-      "client.ts",
-      "--server",
-      "test/peers/slow.ts",
-      "--tool",
-      "any",
-      "-v",
-    ];
-    const child = spawn(process.execPath, args, { cwd: ROOT, env: { PATH } });
-    let stderr = "";
-    child.stderr.on("data", (text) => {
-      stderr += text;
-      if (/called \d/.test(stderr) && !child.killed) child.kill(signal);
+  for (const [server, reason] of NO_SERVER) {
+    test(`it says what is wrong with the server ${server}`, async () => {
+      const { code, stderr } = await run("client.ts", ["--server", server]);
+      assert.equal(code, 3);
+      assert.match(stderr, reason);
     });
-    assert.equal(await new Promise((resolve) => child.on("close", resolve)), code);
-    assert.match(stderr, /→ .*"notifications\/cancelled","params":\{"requestId":3\}/);
-    assert.equal(stderr.match(/→ .*notifications\/cancelled/g)?.length, 1);
-    assert.match(stderr, /server: .*notifications\/cancelled/, "it reached the server");
-    assert.match(stderr, /\nInterrupted\.\n/);
+  }
+
+  for (const [signal, code] of [
+    ["SIGTERM", 143],
+    ["SIGHUP", 129],
+  ] as const) {
+    test(`it cancels the call at ${signal}, and ends with ${code}`, async () => {
+      const { child, ended } = start(withPeer("slow", ["--tool", "any", "-v"]));
+      let seen = "";
+      child.stderr?.on("data", (text) => {
+        seen += text;
+        if (/called \d/.test(seen) && !child.killed) child.kill(signal);
+      });
+      const { stderr, ...end } = await ended;
+      assert.deepEqual(end, { code });
+      assert.match(stderr, /→ .*"notifications\/cancelled","params":\{"requestId":3\}/);
+      assert.equal(stderr.match(/→ .*notifications\/cancelled/g)?.length, 1);
+      assert.match(stderr, /server: .*notifications\/cancelled/, "it reached the server");
+      assert.match(stderr, /\nInterrupted\.\n/);
+    });
+  }
+
+  for (const fault of ["result", "failure", "error", "version", "question"]) {
+    test(`it lets nothing of a hostile ${fault} control the terminal`, async () => {
+      const args = ["--tool", "any", "--defaults", "-v"];
+      const { stdout, stderr } = await peer("hostile", args, [fault]);
+      assert.match(stdout + stderr, /link/);
+      assert.doesNotMatch(stderr, /[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\u200b]/);
+      assert.doesNotMatch(stdout, /[\x00-\x08\x0b-\x1f\x7f-\x9f]/);
+    });
+  }
+
+  // --- Answers from the command line -----------------------------------------------------
+
+  const REFUSED: [string[], number, RegExp][] = [
+    [
+      ["integer", "--answer", "guests=4"],
+      2,
+      /integer is required\. Give --answer integer/,
+    ],
+    [["integer", "--answer", "integer=9"], 2, /--answer integer must be 0 to 6\.\n/],
+    [["booking", "--answer", "text=A"], 2, /--answer text must have 2 to 20 characters/],
+    [["confirm", "--defaults"], 2, /Delete all 3 files\? Only a person/],
+    [["page", "--defaults"], 1, /-32021/],
+  ];
+  for (const [args, exitCode, reason] of REFUSED) {
+    test(`it refuses ${args.slice(1).join(" ")} for ${args[0]}`, async () => {
+      const { code, stdout, stderr } = await forms(...args);
+      assert.match(stderr, reason);
+      assert.deepEqual({ code, stdout }, { code: exitCode, stdout: "" });
+    });
+  }
+
+  test("it says so when an answer was for no question, and prints the result all the same", async () => {
+    const answers = ["--answer", "text=Ada", "--answer", "size=l"];
+    const { code, stdout, stderr } = await forms("booking", ...answers);
+    assert.equal(code, 2);
+    assert.equal(JSON.parse(stdout).form.content.titled, "m");
+    assert.equal(stderr, "--answer size: no question had such a field.\n");
   });
-}
 
-for (const fault of ["result", "failure", "error", "version", "question"]) {
-  test(`it lets nothing of a hostile ${fault} control the terminal`, async () => {
-    const args = ["--tool", "any", "--defaults", "-v", "--", fault];
-    const { stdout, stderr } = await peer("hostile", args);
-    assert.match(stdout + stderr, /link/);
-    assert.doesNotMatch(stdout + stderr, /[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\u200b]/);
+  test("it gives answers to the questions that have them, in whatever order", async () => {
+    const { stdout } = await forms(
+      "two",
+      "--answer",
+      "integer=3",
+      "--answer",
+      "text=Ada",
+    );
+    assert.deepEqual(JSON.parse(stdout), {
+      first: { action: "accept", content: { text: "Ada" } },
+      second: { action: "accept", content: { integer: 3 } },
+    });
   });
-}
 
-// --- Answers from the command line -------------------------------------------------------
-
-const forms = (...args: string[]) =>
-  run("client.ts", ["--server", "test/forms.ts", ...args]);
-
-const REFUSED: [string[], RegExp][] = [
-  [
-    ["--tool", "integer", "--answer", "guests=4"],
-    /integer is required\. It has no field guests\. Give --answer integer=…/,
-  ],
-  [["--tool", "integer", "--answer", "integer=9"], /--answer integer must be 0 to 6\.\n/],
-  [
-    ["--tool", "booking", "--answer", "text=A"],
-    /--answer text must have 2 to 20 characters/,
-  ],
-  [["--tool", "confirm", "--defaults"], /Delete all 3 files\? Only a person/],
-  [["--tool", "page", "--defaults"], /-32021/],
-];
-for (const [args, reason] of REFUSED) {
-  test(`it refuses ${args.slice(2).join(" ")} for ${args[1]}`, async () => {
-    const { code, stdout, stderr } = await forms(...args);
-    assert.match(stderr, reason);
-    assert.equal(stdout, "");
-    assert.ok(code === 2 || code === 1);
+  test("it completes an answer with defaults, and takes the title of a choice", async () => {
+    const answers = ["--answer", "titled=large", "--answer", "boolean=y"];
+    const { stdout } = await forms("booking", ...answers);
+    const content = { text: "Ada", titled: "l", boolean: true };
+    assert.deepEqual(JSON.parse(stdout).form.content, content);
   });
-}
 
-test("it says so when an answer was for no question, and prints the result all the same", async () => {
-  const { code, stdout, stderr } = await forms(
-    "--tool",
-    "booking",
-    "--answer",
-    "text=Ada",
-    "--answer",
-    "size=l",
-  );
-  assert.equal(code, 2);
-  assert.equal(JSON.parse(stdout).form.content.titled, "m");
-  assert.match(stderr, /--answer size: no question was left with such a field/);
-});
-
-test("it gives answers to the questions that have them, in whatever order", async () => {
-  const { stdout } = await forms(
-    "--tool",
-    "two",
-    "--answer",
-    "integer=3",
-    "--answer",
-    "text=Ada",
-  );
-  assert.deepEqual(JSON.parse(stdout), {
-    first: { action: "accept", content: { text: "Ada" } },
-    second: { action: "accept", content: { integer: 3 } },
+  test("it answers a form with all its defaults", async () => {
+    const { stdout } = await forms("everything", "--defaults");
+    assert.deepEqual(JSON.parse(stdout).form.content, DEFAULTS);
   });
-});
 
-test("it completes an answer with the defaults of the form", async () => {
-  const { stdout } = await forms(
-    "--tool",
-    "booking",
-    "--answer",
-    "titled=Large",
-    "--answer",
-    "boolean=y",
-  );
-  assert.equal(stdout, "");
-  const ok = await forms(
-    "--tool",
-    "booking",
-    "--answer",
-    "titled=l",
-    "--answer",
-    "boolean=y",
-  );
-  assert.deepEqual(JSON.parse(ok.stdout).form.content, {
-    text: "Ada",
-    titled: "l",
-    boolean: true,
+  test("it gives up on a server that asks for ever", async () => {
+    const { code, stderr } = await peer("asks-forever", ["--tool", "any", "--defaults"]);
+    assert.deepEqual(
+      { code, stderr },
+      { code: 3, stderr: "The server asks again and again.\n" },
+    );
   });
-});
-
-test("it answers a form with all its defaults", async () => {
-  const { stdout } = await forms("--tool", "everything", "--defaults");
-  assert.deepEqual(JSON.parse(stdout).form.content, DEFAULTS);
 });

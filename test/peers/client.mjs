@@ -1,7 +1,7 @@
 /**
  * A client that does one thing wrong, and shows what the server answers to it:
  *
- *     npx tsx test/peers/client.ts <fault> <command of a server> [arguments]
+ *     node test/peers/client.mjs <fault> <command of a server> [arguments]
  *
  * Faults: junk, half-line, same-id, batch, no-envelope, bad-ids, cancels-early, floods,
  * never-reads, leaves. Each ends with a request that a good server still answers.
@@ -14,10 +14,9 @@ const _meta = {
   "io.modelcontextprotocol/protocolVersion": "2026-07-28",
   "io.modelcontextprotocol/clientCapabilities": {},
 };
-const write = (text: string) => server.stdin.write(text);
-const send = (message: object) =>
-  write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
-const list = (id: unknown) => send({ id, method: "tools/list", params: { _meta } });
+const write = (text) => server.stdin.write(text);
+const send = (message) => write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+const list = (id) => send({ id, method: "tools/list", params: { _meta } });
 server.stdin.on("error", () => {});
 server.on("close", (code) => console.log(`the server ended with ${code}`));
 if (fault !== "never-reads") server.stdout.pipe(process.stdout);

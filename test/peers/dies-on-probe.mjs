@@ -1,5 +1,5 @@
 /** Ends when the first message is not `initialize`. */
-import { answer, serve } from "./base.ts";
+import { answer, serve } from "./base.mjs";
 
 let isInitialized = false;
 serve((message) => {

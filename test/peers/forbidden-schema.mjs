@@ -1,7 +1,7 @@
 /** Asks by schemas that the protocol forbids, and tells with what codes it was answered. */
-import { answer, send, serve, type Message } from "./base.ts";
+import { answer, send, serve } from "./base.mjs";
 
-const object = (properties: unknown, required?: unknown) => ({
+const object = (properties, required) => ({
   type: "object",
   properties,
   required,
@@ -18,8 +18,8 @@ const SCHEMAS = [
   object({ x: { type: "integer", enum: [1, 2] } }),
   object({}, ["x"]),
 ];
-const codes: unknown[] = [];
-let call: Message["id"];
+const codes = [];
+let call;
 serve((message) => {
   if (message.method === "tools/call") {
     call = message.id;

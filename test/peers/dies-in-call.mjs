@@ -1,5 +1,5 @@
 /** Ends in the middle of its answer to a call, with a word on stderr. */
-import { answer, serve } from "./base.ts";
+import { answer, serve } from "./base.mjs";
 
 serve((message) => {
   if (message.method !== "tools/call") return answer(message);

@@ -4,22 +4,14 @@
  */
 import { createInterface } from "node:readline";
 
-export type Message = {
-  id?: string | number;
-  method?: string;
-  params?: Record<string, unknown>;
-  result?: Record<string, unknown>;
-  error?: { code: number; message: string };
-};
-
-export function send(message: object): void {
+export function send(message) {
   process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
 }
 
 export const done = { content: [{ type: "text", text: "done" }] };
 
 /** What a correct server of 2025-11-25 answers. */
-export function answer({ id, method, params }: Message): void {
+export function answer({ id, method, params }) {
   if (id === undefined || method === undefined) return;
   if (method === "initialize") {
     const { protocolVersion } = params ?? {};
@@ -37,7 +29,7 @@ export function answer({ id, method, params }: Message): void {
 }
 
 /** Reads messages until the input ends; `handle` does with each what it likes. */
-export function serve(handle: (message: Message) => void = answer): void {
+export function serve(handle = answer) {
   createInterface({ input: process.stdin }).on("line", (line) =>
     handle(JSON.parse(line)),
   );

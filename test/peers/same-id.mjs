@@ -1,7 +1,7 @@
 /** Sends two pings under the id of a question that is open, before it answers the call. */
-import { answer, send, serve, type Message } from "./base.ts";
+import { answer, send, serve } from "./base.mjs";
 
-let call: Message | undefined;
+let call;
 serve((message) => {
   if (message.method === "tools/call") {
     call = message;

@@ -1,5 +1,5 @@
 /** Answers `initialize` with a version that never was: the argument, or 1998-07-01. */
-import { answer, send, serve } from "./base.ts";
+import { answer, send, serve } from "./base.mjs";
 
 const [protocolVersion = "1998-07-01"] = process.argv.slice(2);
 serve((message) => {

@@ -1,6 +1,6 @@
 /** Writes 1 MiB to stderr before each answer, the one to the probe included. */
 import { writeSync } from "node:fs";
-import { answer, serve } from "./base.ts";
+import { answer, serve } from "./base.mjs";
 
 serve((message) => {
   // In pieces, and waiting for the reader: who does not read blocks this server for ever.

@@ -1,5 +1,5 @@
 /** Its tool tells the names of the environment variables it was given, and its arguments. */
-import { answer, send, serve } from "./base.ts";
+import { answer, send, serve } from "./base.mjs";
 
 serve((message) => {
   if (message.method !== "tools/call") return answer(message);

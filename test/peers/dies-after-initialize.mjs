@@ -1,5 +1,5 @@
 /** Answers `initialize` and is gone. */
-import { answer, serve } from "./base.ts";
+import { answer, serve } from "./base.mjs";
 
 serve((message) => {
   answer(message);

@@ -1,9 +1,12 @@
 /** Puts what takes over a terminal into everything that a client may print. */
-import { answer, send, serve, type Message } from "./base.ts";
-import { HOSTILE } from "./hostile-text.ts";
+import { readFileSync } from "node:fs";
+import { answer, send, serve } from "./base.mjs";
+
+const file = new URL("hostile.json", import.meta.url);
+const { text: HOSTILE } = JSON.parse(readFileSync(file, "utf8"));
 
 const [fault = "result"] = process.argv.slice(2);
-let call: Message["id"];
+let call;
 console.error(`\u001b]0;x\u0007${HOSTILE}`);
 serve((message) => {
   if (message.method === "initialize") {

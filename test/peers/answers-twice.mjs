@@ -1,5 +1,5 @@
 /** Sends each answer twice, and once more with another text. */
-import { answer, done, send, serve } from "./base.ts";
+import { answer, done, send, serve } from "./base.mjs";
 
 serve((message) => {
   answer(message);

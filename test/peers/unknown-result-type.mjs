@@ -1,5 +1,5 @@
 /** A modern server whose results are of a type that the protocol does not know. */
-import { send, serve } from "./base.ts";
+import { send, serve } from "./base.mjs";
 
 serve(({ id, method }) => {
   if (method === "server/discover") {

@@ -1,5 +1,5 @@
 /** Asks, and asks again whatever is answered; in the era that it is spoken to in. */
-import { answer, send, serve, type Message } from "./base.ts";
+import { answer, send, serve } from "./base.mjs";
 
 const requestedSchema = {
   type: "object",
@@ -12,7 +12,7 @@ const question = {
 const isModern = process.argv.includes("modern");
 let asked = 0;
 
-serve((message: Message) => {
+serve((message) => {
   if (isModern && message.method === "server/discover") {
     send({
       id: message.id,

@@ -1,18 +1,18 @@
 /** Sends two questions in one breath, and tells what came back. */
-import { answer, send, serve, type Message } from "./base.ts";
+import { answer, send, serve } from "./base.mjs";
 
 const requestedSchema = {
   type: "object",
   properties: { x: { type: "string" } },
   required: ["x"],
 };
-const answers: string[] = [];
-let call: Message["id"];
+const answers = [];
+let call;
 
 serve((message) => {
   if (message.method === "tools/call") {
     call = message.id;
-    const ask = (id: string, text: string) =>
+    const ask = (id, text) =>
       send({
         id,
         method: "elicitation/create",
@@ -22,10 +22,8 @@ serve((message) => {
     ask("q2", "Second?");
   } else if (message.method !== undefined) answer(message);
   else {
-    const { action, content } = message.result as {
-      action: string;
-      content?: { x: string };
-    };
+    const { action, content } = message.result;
+
     answers.push(`${message.id} ${action} ${content?.x ?? ""}`.trim());
     if (answers.length < 2) return;
     send({

@@ -1,5 +1,5 @@
 /** Writes a line of 40 MiB before its answer to a call. */
-import { answer, serve } from "./base.ts";
+import { answer, serve } from "./base.mjs";
 
 const MiB = "x".repeat(1024 * 1024);
 serve((message) => {

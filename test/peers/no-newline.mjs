@@ -1,5 +1,5 @@
 /** Answers a call with 40 MiB that never become a line, and ends. */
-import { answer, serve } from "./base.ts";
+import { answer, serve } from "./base.mjs";
 
 const MiB = "x".repeat(1024 * 1024);
 serve((message) => {

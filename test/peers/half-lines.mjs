@@ -1,8 +1,8 @@
 /** Writes its messages in pieces, cut in the middle of characters, with BOM, CRLF and blanks. */
-import { serve } from "./base.ts";
+import { serve } from "./base.mjs";
 
 const text = "Société Générale — 東京 €🙂";
-async function drip(message: object): Promise<void> {
+async function drip(message) {
   const line = Buffer.from(
     `\uFEFF${JSON.stringify({ jsonrpc: "2.0", ...message })}\r\n\r\n \n`,
   );

@@ -1,16 +1,16 @@
 /**
- * Leaves at a step of a call, in the way that is asked for: `leaves.ts <step> <how> [modern]`.
+ * Leaves at a step of a call, in the way that is asked for: `leaves.mjs <step> <how> [modern]`.
  * Steps: start, probe, initialize, initialized, call, asked, answered. Ways: exit (with code 9),
  * kill, close-stdout (and stay), close-stdin (and stay), stop (SIGSTOP, for who can wake it).
  */
-import { answer, send, serve, type Message } from "./base.ts";
+import { answer, send, serve } from "./base.mjs";
 
 const [step = "call", how = "exit", era] = process.argv.slice(2);
 const isModern = era === "modern";
-let call: Message["id"];
+let call;
 process.stdout.on("error", () => {}); // this program leaves only where it is told to
 
-function leaveAt(here: string): boolean {
+function leaveAt(here) {
   if (here !== step) return false;
   if (how === "exit") process.exit(9);
   if (how === "kill") process.kill(process.pid, "SIGKILL");
@@ -50,7 +50,7 @@ if (!leaveAt("start")) {
       } else send({ id: "q", ...question });
       leaveAt("asked");
     } else if (method === undefined) {
-      if (!leaveAt("answered")) answer({ id: call as string, method: "tools/call" });
+      if (!leaveAt("answered")) answer({ id: call, method: "tools/call" });
     } else {
       const here = method === "notifications/initialized" ? "initialized" : method;
       if (!leaveAt(here)) answer(message);

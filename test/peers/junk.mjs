@@ -1,5 +1,5 @@
 /** Logs to stdout, where only messages belong. */
-import { answer, serve } from "./base.ts";
+import { answer, serve } from "./base.mjs";
 
 console.log("starting up…");
 serve((message) => {

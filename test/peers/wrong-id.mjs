@@ -1,5 +1,5 @@
 /** Answers under ids that nobody used, and at last under the right one. */
-import { answer, done, send, serve } from "./base.ts";
+import { answer, done, send, serve } from "./base.mjs";
 
 serve((message) => {
   if (message.method !== "tools/call") return answer(message);
