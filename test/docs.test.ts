@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { declaration, FILES, record, refresh, RECORDINGS } from "./record.ts";
+import { declaration, FILES, PICTURES, record, refresh, RECORDINGS } from "./record.ts";
 import { hasTerminal } from "./terminal.ts";
 
 const skip = hasTerminal ? false : "needs a Linux with script(1)";
@@ -17,8 +17,26 @@ test("README and docs show what the programs really print", { skip }, async () =
   assert.deepEqual([...used].sort(), Object.keys(RECORDINGS).sort());
 });
 
+test("a picture shows what the program really prints, as text", { skip }, async () => {
+  for (const [file, draw] of Object.entries(PICTURES)) {
+    const svg = readFileSync(file, "utf8");
+    assert.equal(svg, await draw(), `${file} is stale: npx tsx test/record.ts`);
+    assert.ok(svg.length < 40_000, file);
+    assert.doesNotMatch(svg, /<script|<image|@import|url\(|href/);
+    assert.ok(pages.some(({ text }) => text.includes(`](${file})`)));
+  }
+});
+
 /** README and docs, whole. */
 const pages = FILES.map((file) => ({ file, text: readFileSync(file, "utf8") }));
+
+test("README fits on a few screens, and the tutorial into half an hour", () => {
+  const most: Record<string, number> = { "README.md": 200, "docs/tutorial.md": 350 };
+  for (const { file, text } of pages) {
+    const lines = text.trimEnd().split("\n").length;
+    assert.ok(lines <= (most[file] ?? Infinity), `${file} has ${lines} lines`);
+  }
+});
 
 test("every relative link in README and docs leads somewhere", () => {
   for (const { file, text } of pages) {

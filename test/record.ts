@@ -1,7 +1,8 @@
 /**
  * Keeps README and docs true. A code block below `<!-- recorded: name -->` is what the run of
  * that name really printed; one below `<!-- code: file, name -->` is that declaration as it
- * stands in the file, and without a name the whole file. To make all of them anew:
+ * stands in the file, and without a name the whole file. The pictures are drawn from runs in a
+ * terminal. To make all of them anew:
  *
  *     npx tsx test/record.ts
  */
@@ -12,6 +13,7 @@ import { connect } from "../mcp/connect.ts";
 import type { Params } from "../mcp/peer.ts";
 import { startProcess } from "../mcp/process.ts";
 import { isMain } from "../mcp/serve.ts";
+import { drawTerminal } from "./picture.ts";
 import { startStooq } from "./stooq.ts";
 import { LEGACY, LOADER, meta, MODERN, request, ROOT, run, Wire } from "./support.ts";
 import { openTerminal } from "./terminal.ts";
@@ -22,21 +24,30 @@ const startClosedStooq = () =>
 
 // --- The screen --------------------------------------------------------------------------
 
-/** Runs the client in a terminal and types a line at each prompt. */
-async function type(args: string, lines: string[]): Promise<string> {
+/** Runs the client in a terminal in colours, and types a line at each prompt. */
+async function type(args: string, lines: string[]) {
   const stooq = await startClosedStooq();
-  const env = ["--env", `STOOQ_URL=${stooq.url}`];
-  const terminal = openTerminal(["client.ts", ...args.split(" "), ...env], {
-    columns: 80,
-  });
+  const terminal = openTerminal(
+    ["client.ts", ...args.split(" "), "--env", `STOOQ_URL=${stooq.url}`],
+    { columns: 80, env: { NO_COLOR: "", FORCE_COLOR: "1", TERM: "xterm-256color" } },
+  );
   for (const line of lines) {
     await terminal.see(/\n> /);
     terminal.type(`${line}\r`);
   }
   await terminal.ended;
   await stooq.close();
-  const screen = terminal.screen().replace(/ +$/gm, "").replace(/\n+$/, "");
-  return `$ npx tsx client.ts ${args}\n${screen}`;
+  return {
+    command: `$ npx tsx client.ts ${args}\n`,
+    screen: terminal.screen(),
+    raw: terminal.raw(),
+  };
+}
+
+/** The same as text. */
+async function typed(args: string, lines: string[]): Promise<string> {
+  const { command, screen } = await type(args, lines);
+  return `${command}${screen.replace(/ +$/gm, "").replace(/\n+$/, "")}`;
 }
 
 // --- The wire ----------------------------------------------------------------------------
@@ -166,10 +177,9 @@ const PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
 // --- All of them -------------------------------------------------------------------------
 
 export const RECORDINGS: Record<string, () => Promise<string>> = {
-  session: () => type("--server server.ts", ["nvda", ""]),
   form: () =>
-    type("--server test/forms.ts --tool booking", ["Grace", "3", "", "3", "y", ""]),
-  refused: () => type("--server test/forms.ts --tool integer", ["9", "four", "4"]),
+    typed("--server test/forms.ts --tool booking", ["Grace", "3", "", "3", "y", ""]),
+  refused: () => typed("--server test/forms.ts --tool integer", ["9", "four", "4"]),
   help: async () =>
     (await run("client.ts", ["--help"])).stdout.split("\n").slice(2).join("\n").trimEnd(),
   "modern discover": () => wire(MODERN, "accept", 0, 2),
@@ -192,6 +202,14 @@ export const RECORDINGS: Record<string, () => Promise<string>> = {
   },
   "tutorial legacy": () => smallest("legacy-server.ts", LEGACY),
   "tutorial modern": () => smallest("modern-server.ts", MODERN),
+};
+
+/** The pictures, by file. */
+export const PICTURES: Record<string, () => Promise<string>> = {
+  "docs/session.svg": async () => {
+    const { command, raw } = await type("--server server.ts", ["nvda", ""]);
+    return drawTerminal("a call that asks twice", `${command}${raw}`);
+  },
 };
 
 const flip = (state: unknown) =>
@@ -263,4 +281,5 @@ if (isMain(import.meta.url)) {
     if (fresh !== text) console.log(`recorded ${file}`);
     writeFileSync(file, fresh);
   }
+  for (const [file, draw] of Object.entries(PICTURES)) writeFileSync(file, await draw());
 }
