@@ -9,22 +9,7 @@ import { Link, type Options, type Session } from "./link.ts";
 import { envelope, openModern } from "./modern.ts";
 import { ConnectionError, RpcError, type Params } from "./peer.ts";
 import type { Server } from "./process.ts";
-import {
-  CallToolResult,
-  DiscoverResult,
-  HEADER_MISMATCH,
-  LEGACY_VERSIONS,
-  ListToolsResult,
-  meta,
-  MISSING_CAPABILITY,
-  MODERN_VERSIONS,
-  nameOf,
-  parseResult,
-  SERVER_INFO,
-  UNSUPPORTED_VERSION,
-  UnsupportedVersion,
-  type ListedTool,
-} from "./schema.ts";
+import * as mcp from "./schema.ts";
 
 /**
  * Starts a server and finds out how to speak with it.
@@ -40,7 +25,7 @@ export async function connect(start: () => Server, options: Options): Promise<Se
     const found = await probe(link, options);
     signal?.throwIfAborted();
     if ("version" in found) return openModern(link, found.version, found.name, options);
-    if (protocol !== MODERN_VERSIONS[0])
+    if (protocol !== mcp.MODERN_VERSIONS[0])
       return await openLegacy(link, () => new Link(start(), options), options);
     const reason = `the server does not speak ${protocol}: ${found.why}`;
     throw new ConnectionError(`${reason}; without --protocol its own version is used`);
@@ -56,31 +41,31 @@ type Found = { version: string; name?: string | undefined } | { why: string };
 /** Asks the one question that only a modern server answers, and judges by what comes back. */
 async function probe(link: Link, options: Options, isRetry = false): Promise<Found> {
   const { timeoutMs = 60_000, probeMs = Math.min(10_000, timeoutMs), signal } = options;
-  if (LEGACY_VERSIONS.includes(options.protocol ?? ""))
+  if (mcp.LEGACY_VERSIONS.includes(options.protocol ?? ""))
     return { why: "it was not asked" };
-  const preferred = String(MODERN_VERSIONS[0]);
+  const preferred = String(mcp.MODERN_VERSIONS[0]);
   const params = { _meta: envelope(preferred, options) };
   const limits = { timeoutMs: probeMs, signal, isFirst: true };
   const first = link.send("server/discover", params, limits);
   const reply: unknown = await first.catch((error) => error);
 
-  const discovery = DiscoverResult.safeParse(reply);
+  const discovery = mcp.DiscoverResult.safeParse(reply);
   if (discovery.success) {
     const { supportedVersions } = discovery.data;
-    const name = nameOf(meta(discovery.data)[SERVER_INFO]);
+    const name = mcp.nameOf(mcp.meta(discovery.data)[mcp.SERVER_INFO]);
     return { version: choose(supportedVersions), name };
   }
   const isNone = { why: "it answered server/discover with no list of versions" };
   if (!(reply instanceof RpcError))
     return reply instanceof Error ? { why: reply.message } : isNone;
   switch (reply.code) {
-    case UNSUPPORTED_VERSION:
-      choose(UnsupportedVersion.safeParse(reply.data).data?.supported ?? []);
+    case mcp.UNSUPPORTED_VERSION:
+      choose(mcp.UnsupportedVersion.safeParse(reply.data).data?.supported ?? []);
       if (!isRetry) return probe(link, options, true);
       throw new ConnectionError("the server refuses the very version that it offers");
     // Codes that only the new era has: the server is modern, whatever else is wrong.
-    case MISSING_CAPABILITY:
-    case HEADER_MISMATCH:
+    case mcp.MISSING_CAPABILITY:
+    case mcp.HEADER_MISMATCH:
       return { version: preferred };
     default:
       return { why: `it answered server/discover with error ${reply.code}` };
@@ -88,10 +73,10 @@ async function probe(link: Link, options: Options, isRetry = false): Promise<Fou
 }
 
 function choose(theirs: string[]): string {
-  const version = MODERN_VERSIONS.find((ours) => theirs.includes(ours));
+  const version = mcp.MODERN_VERSIONS.find((ours) => theirs.includes(ours));
   if (version !== undefined) return version;
-  const older = LEGACY_VERSIONS.find((ours) => theirs.includes(ours));
-  const ours = [...MODERN_VERSIONS, ...LEGACY_VERSIONS].join(", ");
+  const older = mcp.LEGACY_VERSIONS.find((ours) => theirs.includes(ours));
+  const ours = [...mcp.MODERN_VERSIONS, ...mcp.LEGACY_VERSIONS].join(", ");
   const spoken = theirs.join(", ") || "none that it names";
   const hint = older ? `; --protocol ${older} tries it with a handshake` : "";
   throw new ConnectionError(
@@ -101,12 +86,12 @@ function choose(theirs: string[]): string {
 
 /** The server's tools, page by page, until there are no more or a cursor comes twice. */
 export async function listTools(session: Session, signal?: AbortSignal) {
-  const tools: ListedTool[] = [];
+  const tools: mcp.ListedTool[] = [];
   const cursors = new Set<string>();
   for (let params = {}; ;) {
     const page = await session.request("tools/list", params, signal);
-    const { tools: more, nextCursor: cursor } = parseResult(
-      ListToolsResult,
+    const { tools: more, nextCursor: cursor } = mcp.parseResult(
+      mcp.ListToolsResult,
       page,
       "tools/list",
     );
@@ -123,8 +108,8 @@ export async function callTool(
   name: string,
   args: Params = {},
   signal?: AbortSignal,
-): Promise<CallToolResult> {
+): Promise<mcp.CallToolResult> {
   const call = { name, arguments: args };
   const result = await session.request("tools/call", call, signal);
-  return parseResult(CallToolResult, result, name);
+  return mcp.parseResult(mcp.CallToolResult, result, name);
 }

@@ -24,27 +24,7 @@ import {
   type Peer,
 } from "./peer.ts";
 import { untilComplete, type Ask, type Retry } from "./rounds.ts";
-import {
-  CLIENT_CAPABILITIES,
-  CLIENT_INFO,
-  ElicitResult,
-  InitializeParams,
-  InitializeResult,
-  LEGACY_VERSIONS,
-  meta,
-  MISSING_CAPABILITY,
-  MODERN_VERSIONS,
-  nameOf,
-  parseParams,
-  parseResult,
-  PROTOCOL_VERSION,
-  Result,
-  SERVER_INFO,
-  UNSUPPORTED_VERSION,
-  UnsupportedVersion,
-  type InputRequest,
-  type InputResponse,
-} from "./schema.ts";
+import * as mcp from "./schema.ts";
 import { failure } from "./tool.ts";
 
 // --- The server's end --------------------------------------------------------------------
@@ -57,7 +37,7 @@ const QUESTION_MS = 10 * 60 * 1000;
  * serves what legacy requests are turned into. The questions go out on `peer`.
  */
 export function serveLegacy(modern: Handler, peer: Peer): Handler {
-  let client: InitializeParams | undefined;
+  let client: mcp.InitializeParams | undefined;
   const { onNotification } = peer;
   let ready: Promise<void> | undefined = new Promise((resolve) => {
     peer.onNotification = (method, params) => {
@@ -66,11 +46,11 @@ export function serveLegacy(modern: Handler, peer: Peer): Handler {
     };
   });
   return (method, params, context) => {
-    const { [PROTOCOL_VERSION]: version } = meta(params);
-    const isOurs = MODERN_VERSIONS.some((ours) => ours === version);
+    const { [mcp.PROTOCOL_VERSION]: version } = mcp.meta(params);
+    const isOurs = mcp.MODERN_VERSIONS.some((ours) => ours === version);
     // With the params of a handshake it is one, whatever its envelope says.
     if (method === "initialize" && (params["protocolVersion"] !== undefined || !isOurs)) {
-      client = parseParams(InitializeParams, params, method);
+      client = mcp.parseParams(mcp.InitializeParams, params, method);
       return welcome(client, modern, context);
     }
     // After the handshake only our own version makes a request modern: some hosts stamp other
@@ -84,25 +64,25 @@ export function serveLegacy(modern: Handler, peer: Peer): Handler {
 }
 
 /** The answer to `initialize`: what a modern client would discover. */
-async function welcome(client: InitializeParams, modern: Handler, context: Context) {
+async function welcome(client: mcp.InitializeParams, modern: Handler, context: Context) {
   const { protocolVersion: asked } = client;
   const discovery = await modern("server/discover", envelop({}, client), context);
   const { capabilities, _meta } = discovery as Params;
   return {
-    protocolVersion: LEGACY_VERSIONS.includes(asked) ? asked : LEGACY_VERSIONS[0],
+    protocolVersion: mcp.LEGACY_VERSIONS.includes(asked) ? asked : mcp.LEGACY_VERSIONS[0],
     capabilities,
-    serverInfo: meta({ _meta })[SERVER_INFO],
+    serverInfo: mcp.meta({ _meta })[mcp.SERVER_INFO],
   };
 }
 
 /** The params as a modern client would send them. Answers and states are ours to add. */
-function envelop(params: Params, client: InitializeParams): Params {
+function envelop(params: Params, client: mcp.InitializeParams): Params {
   const { inputResponses, requestState, ...own } = params;
   const _meta = {
-    ...meta(params),
-    [PROTOCOL_VERSION]: MODERN_VERSIONS[0],
-    [CLIENT_CAPABILITIES]: client.capabilities,
-    [CLIENT_INFO]: client.clientInfo,
+    ...mcp.meta(params),
+    [mcp.PROTOCOL_VERSION]: mcp.MODERN_VERSIONS[0],
+    [mcp.CLIENT_CAPABILITIES]: client.capabilities,
+    [mcp.CLIENT_INFO]: client.clientInfo,
   };
   return { ...own, _meta };
 }
@@ -122,11 +102,11 @@ async function interpret(
       () => pages.pause(context),
     );
     const { resultType, ttlMs, cacheScope, _meta, ...older } = result;
-    const { [SERVER_INFO]: self, ...rest } = meta(result);
+    const { [mcp.SERVER_INFO]: self, ...rest } = mcp.meta(result);
     return Object.keys(rest).length > 0 ? { ...older, _meta: rest } : older;
   } catch (error) {
     // To these clients a question that can't be asked or answered is a failed call.
-    const cantAsk = error instanceof RpcError && error.code === MISSING_CAPABILITY;
+    const cantAsk = error instanceof RpcError && error.code === mcp.MISSING_CAPABILITY;
     const isOver = cantAsk || error instanceof ConnectionError;
     if (isOver) return failure(`${error.message}.`);
     throw error;
@@ -136,10 +116,10 @@ async function interpret(
 /** Sends a question as a request, once the client is ready. A cancelled call withdraws it. */
 async function askClient(
   peer: Peer,
-  { method, params }: InputRequest,
+  { method, params }: mcp.InputRequest,
   ready: Promise<void> | undefined,
   signal: AbortSignal,
-): Promise<InputResponse> {
+): Promise<mcp.InputResponse> {
   const late = () =>
     new ConnectionError("The client did not answer the question in time");
   if (ready) {
@@ -158,8 +138,8 @@ async function askClient(
   };
   try {
     const answer = await peer.request(method, { ...params, ...id }, options);
-    if (method !== "elicitation/create") return answer as InputResponse;
-    if (ElicitResult.safeParse(answer).success) return answer as InputResponse;
+    if (method !== "elicitation/create") return answer as mcp.InputResponse;
+    if (mcp.ElicitResult.safeParse(answer).success) return answer as mcp.InputResponse;
     throw new ConnectionError("The client's answer to the question is not valid");
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;
@@ -198,7 +178,7 @@ export async function openLegacy(
 
 async function handshake(link: Link, options: Options): Promise<Session> {
   const { self, protocol = "auto", signal, answerer } = options;
-  const asked = protocol === "auto" ? String(LEGACY_VERSIONS[0]) : protocol;
+  const asked = protocol === "auto" ? String(mcp.LEGACY_VERSIONS[0]) : protocol;
   const newPages = () =>
     withPages((question, again, { signal }) =>
       answerQuestion(question, link.answerer, again, signal),
@@ -217,10 +197,10 @@ async function handshake(link: Link, options: Options): Promise<Session> {
   const hello = { protocolVersion: asked, capabilities: declared, clientInfo: self };
   const first = link.send("initialize", hello, { signal, isFirst: true });
   const reply = await first.catch((error) => refuse(error, asked));
-  const result = parseResult(InitializeResult, reply, "initialize");
+  const result = mcp.parseResult(mcp.InitializeResult, reply, "initialize");
   const { protocolVersion: version, serverInfo } = result;
-  if (!LEGACY_VERSIONS.includes(version)) {
-    const ours = `this client ${LEGACY_VERSIONS.join(", ")}`;
+  if (!mcp.LEGACY_VERSIONS.includes(version)) {
+    const ours = `this client ${mcp.LEGACY_VERSIONS.join(", ")}`;
     throw new ConnectionError(`the server speaks version ${version}, ${ours}`);
   }
   const note = `the server answers in ${version}, not in ${asked}`;
@@ -228,11 +208,11 @@ async function handshake(link: Link, options: Options): Promise<Session> {
   link.peer.notify("notifications/initialized");
   return {
     version,
-    name: nameOf(serverInfo),
+    name: mcp.nameOf(serverInfo),
     async request(method, params = {}, signal) {
       pages = newPages();
       const result = await link.send(method, params, { signal });
-      return parseResult(Result, result, method);
+      return mcp.parseResult(mcp.Result, result, method);
     },
     close: () => link.server.stop(),
   };
@@ -240,8 +220,8 @@ async function handshake(link: Link, options: Options): Promise<Session> {
 
 /** A server of the new era alone says by this error what it speaks. */
 function refuse(error: unknown, asked: string): never {
-  if (!(error instanceof RpcError) || error.code !== UNSUPPORTED_VERSION) throw error;
-  const theirs = UnsupportedVersion.safeParse(error.data).data?.supported.join(", ");
+  if (!(error instanceof RpcError) || error.code !== mcp.UNSUPPORTED_VERSION) throw error;
+  const theirs = mcp.UnsupportedVersion.safeParse(error.data).data?.supported.join(", ");
   const spoken = `the server does not speak ${asked}, but ${theirs ?? "others"}`;
   throw new ConnectionError(`${spoken}; without --protocol its own version is used`);
 }

@@ -19,24 +19,7 @@ import {
   type Params,
 } from "./peer.ts";
 import { untilComplete, type Retry } from "./rounds.ts";
-import {
-  CallToolParams,
-  CLIENT_CAPABILITIES,
-  CLIENT_INFO,
-  Envelope,
-  meta,
-  MISSING_CAPABILITY,
-  MODERN_VERSIONS,
-  parseParams,
-  parseResult,
-  PROTOCOL_VERSION,
-  Result,
-  SERVER_INFO,
-  UNSUPPORTED_VERSION,
-  type ClientCapabilities,
-  type Implementation,
-  type InputRequest,
-} from "./schema.ts";
+import * as mcp from "./schema.ts";
 import { open, seal } from "./state.ts";
 import type { Round, Tool, Tools } from "./tool.ts";
 
@@ -53,11 +36,11 @@ const CACHE = { ttlMs: 3_600_000, cacheScope: "public" };
  * @throws {RpcError} -32022 another version, -32601 no such method, -32602 malformed or no
  *   such tool, -32021 the client has not declared what a question takes
  */
-export function serveModern(tools: Tools, self: Implementation): Handler {
+export function serveModern(tools: Tools, self: mcp.Implementation): Handler {
   let list: object[] | undefined;
   const methods: Record<string, Handler> = {
     "server/discover": () => ({
-      supportedVersions: MODERN_VERSIONS,
+      supportedVersions: mcp.MODERN_VERSIONS,
       capabilities: { tools: {} },
       ...CACHE,
     }),
@@ -71,33 +54,33 @@ export function serveModern(tools: Tools, self: Implementation): Handler {
     "tools/call": (_method, params, context) => callTool(tools, params, context),
   };
   return async (method, params, context) => {
-    const { [PROTOCOL_VERSION]: requested } = meta(params);
-    if (typeof requested === "string" && !MODERN_VERSIONS.includes(requested)) {
-      const supported = MODERN_VERSIONS;
+    const { [mcp.PROTOCOL_VERSION]: requested } = mcp.meta(params);
+    if (typeof requested === "string" && !mcp.MODERN_VERSIONS.includes(requested)) {
+      const supported = mcp.MODERN_VERSIONS;
       const data = { supported, requested };
-      throw new RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", data);
+      throw new RpcError(mcp.UNSUPPORTED_VERSION, "Unsupported protocol version", data);
     }
     const serve = Object.hasOwn(methods, method) ? methods[method] : undefined;
     if (!serve) {
       // The client of another era learns from this error alone what is spoken here.
-      const spoken = method === "initialize" ? `; it speaks ${MODERN_VERSIONS}` : "";
+      const spoken = method === "initialize" ? `; it speaks ${mcp.MODERN_VERSIONS}` : "";
       throw new RpcError(METHOD_NOT_FOUND, `This server has no ${method}${spoken}`);
     }
-    parseParams(Envelope, meta(params), "_meta");
+    mcp.parseParams(mcp.Envelope, mcp.meta(params), "_meta");
     const result = await serve(method, params, context);
-    const _meta = { ...meta(result as Params), [SERVER_INFO]: self };
+    const _meta = { ...mcp.meta(result as Params), [mcp.SERVER_INFO]: self };
     return { resultType: "complete", ...result, _meta };
   };
 }
 
 /** Runs a tool for one round: its result, or its questions with the sealed state. */
 async function callTool(tools: Tools, params: Params, context: Context): Promise<object> {
-  const call = parseParams(CallToolParams, params, "tools/call");
+  const call = mcp.parseParams(mcp.CallToolParams, params, "tools/call");
   const { name, inputResponses, requestState } = call;
   const tool = Object.hasOwn(tools, name) ? tools[name] : undefined;
   if (!tool) throw new RpcError(INVALID_PARAMS, `Unknown tool: ${name}`);
 
-  const client = meta(params)[CLIENT_CAPABILITIES] as ClientCapabilities;
+  const client = mcp.meta(params)[mcp.CLIENT_CAPABILITIES] as mcp.ClientCapabilities;
   const args = call.arguments ?? {};
   const binding = { method: "tools/call", name, arguments: args };
   const round: Round = {
@@ -116,7 +99,7 @@ async function callTool(tools: Tools, params: Params, context: Context): Promise
     const requiredCapabilities = missing(question, client);
     if (requiredCapabilities) {
       const message = cantAsk(name, tool, key);
-      throw new RpcError(MISSING_CAPABILITY, message, { requiredCapabilities });
+      throw new RpcError(mcp.MISSING_CAPABILITY, message, { requiredCapabilities });
     }
   }
   return {
@@ -134,7 +117,10 @@ function cantAsk(name: string, { inputSchema }: Tool, key: string): string {
 }
 
 /** The capability that a question takes and the client has not declared. */
-function missing(question: InputRequest, client: ClientCapabilities): object | undefined {
+function missing(
+  question: mcp.InputRequest,
+  client: mcp.ClientCapabilities,
+): object | undefined {
   const { elicitation, sampling, roots } = client;
   switch (question.method) {
     case "elicitation/create":
@@ -170,11 +156,11 @@ export function openModern(
     version,
     name,
     async request(method, params = {}, signal) {
-      const _meta = { ...meta(params), ...envelope(version, options) };
+      const _meta = { ...mcp.meta(params), ...envelope(version, options) };
       const attempt = (retry: Retry) =>
         link.send(method, { ...params, ...retry, _meta }, { signal });
       if (!MAY_ASK.includes(method)) {
-        const result = parseResult(Result, await attempt({}), method);
+        const result = mcp.parseResult(mcp.Result, await attempt({}), method);
         if (result.resultType === "complete") return result;
         throw new ConnectionError(`the server may not ask for input during ${method}`);
       }
@@ -201,8 +187,8 @@ function endCall(error: unknown): never {
 /** What every request says about its sender. */
 export function envelope(version: string, { self, answerer }: Options): Params {
   return {
-    [PROTOCOL_VERSION]: version,
-    [CLIENT_INFO]: self,
-    [CLIENT_CAPABILITIES]: capabilities(answerer, version),
+    [mcp.PROTOCOL_VERSION]: version,
+    [mcp.CLIENT_INFO]: self,
+    [mcp.CLIENT_CAPABILITIES]: capabilities(answerer, version),
   };
 }
