@@ -32,7 +32,7 @@ export type Form = { message: string; fields: Field[] };
 /** `again` if the person has agreed to this page before, and has only to say when it is done. */
 export type Page = { message: string; url: URL; again: boolean };
 
-/** What is declared of an answerer. Before 2025-11-25 there was one mode, and no name for it. */
+/** What is declared. Before 2025-11-25 there was one mode, and no name for it. */
 export function capabilities(answerer: Answerer | undefined, version: string): Params {
   if (!answerer) return {};
   if (version < "2025-11-25") return { elicitation: {} };
@@ -54,37 +54,33 @@ export async function answerQuestion(
   if (method !== "elicitation/create" || !answerer) {
     throw new RpcError(METHOD_NOT_FOUND, `this client does not answer ${method}`);
   }
-  const question = parseParams(ElicitParams, params, method);
-  const { mode, message, url, requestedSchema } = question;
+  const { mode, message, url, ...asked } = parseParams(ElicitParams, params, method);
   if (mode === "form") {
-    return answerer.form({ message, fields: readForm(requestedSchema) }, signal);
+    const fields = readForm(asked.requestedSchema);
+    return answerer.form({ message, fields }, signal);
   }
+  const refuse = (reason: string) => new RpcError(INVALID_PARAMS, reason);
   if (mode !== "url" || !answerer.url) {
-    throw new RpcError(INVALID_PARAMS, `this client declared no elicitation by ${mode}`);
+    throw refuse(`this client declared no elicitation by ${mode}`);
   }
-  if (!url || !URL.canParse(url) || !/^https?:/i.test(url)) {
-    throw new RpcError(INVALID_PARAMS, `a URL to open must be http or https, not ${url}`);
+  if (url && URL.canParse(url) && /^https?:/i.test(url)) {
+    return answerer.url({ message, url: new URL(url), again }, signal);
   }
-  return answerer.url({ message, url: new URL(url), again }, signal);
+  throw refuse(`a URL to open must be http or https, not ${url}`);
 }
 
 // --- Pages -------------------------------------------------------------------------------
 
-/** The person gave up on the page at a URL, where there was no question to say so to. */
+/** The person gave up on a page, where there was no question to say so to. */
 export class GaveUp extends ConnectionError {}
 GaveUp.prototype.name = "GaveUp";
 
-const PAUSE_MS = 200;
-
-/** Where a question belongs: its signal withdraws it. */
 type Context = { readonly signal: AbortSignal };
 
 /**
- * Remembers the page that the person was sent to. A second question for the same URL, and a
- * round without a question, then wait for the person: a sign-in takes longer than any number
- * of quick rounds.
- *
- * @param put puts a question; `again` if its page was agreed to before
+ * Remembers the page that the person was sent to. A second question for the same URL (`again`),
+ * and a round without a question, then wait for the person: a sign-in takes longer than any
+ * number of quick rounds.
  */
 export function withPages(
   put: (q: InputRequest, again: boolean, context: Context) => Promise<InputResponse>,
@@ -104,7 +100,7 @@ export function withPages(
     async pause(context: Context): Promise<void> {
       if (!page) {
         const { signal } = context;
-        const pause = sleep(PAUSE_MS, undefined, { signal });
+        const pause = sleep(200, undefined, { signal });
         return pause.catch(() => signal.throwIfAborted());
       }
       const { action } = await put(page, true, context);

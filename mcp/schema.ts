@@ -1,11 +1,10 @@
 /**
  * The slice of MCP that is spoken here: versions, error codes and the shape of every message,
- * each once, as a zod schema with its type inferred from it.
+ * each once, as a zod schema with its type inferred from it. Shapes are those of revision
+ * 2026-07-28; what only the older revisions have comes last.
  *
- * All objects are open: keys that are not known here pass through, as the protocol wants. A
- * null in an optional key counts as an absent key: servers and clients in many languages write
- * null for what they leave out. Shapes are those of revision 2026-07-28; what only the older
- * revisions have comes last.
+ * All objects are open: keys that are not known here pass through. A null in an optional key
+ * counts as an absent key, as programs in many languages write null for what they leave out.
  *
  * @see https://modelcontextprotocol.io/specification/2026-07-28/schema
  */
@@ -49,13 +48,11 @@ const anyObject = z.custom<Params>(isObject, "expected an object");
 export const Implementation = z.looseObject({ name: z.string(), version: z.string() });
 export type Implementation = z.infer<typeof Implementation>;
 
-const Capability = z.looseObject({});
+const capability = anyObject.nullish();
 export const ClientCapabilities = z.looseObject({
-  elicitation: z
-    .looseObject({ form: Capability.nullish(), url: Capability.nullish() })
-    .nullish(),
-  sampling: Capability.nullish(),
-  roots: Capability.nullish(),
+  elicitation: z.looseObject({ form: capability, url: capability }).nullish(),
+  sampling: capability,
+  roots: capability,
 });
 export type ClientCapabilities = z.infer<typeof ClientCapabilities>;
 
@@ -105,17 +102,17 @@ export const CallToolResult = z.looseObject({
 });
 export type CallToolResult = z.infer<typeof CallToolResult>;
 
+export const ListedTool = z.looseObject({
+  name: z.string(),
+  description: optional(z.string()),
+  inputSchema: z.unknown().optional(),
+});
+export type ListedTool = z.infer<typeof ListedTool>;
+
 export const ListToolsResult = z.looseObject({
-  tools: z.array(
-    z.looseObject({
-      name: z.string(),
-      description: optional(z.string()),
-      inputSchema: z.unknown().optional(),
-    }),
-  ),
+  tools: z.array(ListedTool),
   nextCursor: optional(z.string()),
 });
-export type ListedTool = z.infer<typeof ListToolsResult>["tools"][number];
 
 // --- Elicitation -------------------------------------------------------------------------
 

@@ -1,7 +1,6 @@
 /**
- * The server's door: a peer on stdin and stdout, and the handlers of both eras behind it. Each
- * request says to which one it belongs; legacy.ts takes its own and passes on the rest.
- *
+ * The server's door: a peer on stdin and stdout. legacy.ts takes its own of the requests, and
+ * passes on the rest.
  * @see https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio
  */
 import { Console } from "node:console";
@@ -16,9 +15,8 @@ import type { Implementation } from "./schema.ts";
 import { stateKey } from "./state.ts";
 import type { Tools } from "./tool.ts";
 
-/** How long a fetch may go on when the client has closed our input; and the process. */
-const GRACE_MS = 4000;
-const END_MS = 5000;
+/** How long a call, and the process, may go on when the client has closed our input. */
+const [GRACE_MS, END_MS] = [4000, 5000];
 
 /**
  * Serves tools on stdin and stdout until the input ends and all that was read is answered;
@@ -34,12 +32,10 @@ export async function serve(tools: Tools, self: Implementation): Promise<void> {
     console.error((error as Error).message);
     process.exit(1);
   }
-  if (stdin.isTTY) {
-    console.error("An MCP server: it reads one JSON-RPC message a line. Ctrl-D ends it.");
-  } else {
-    // Ctrl-C in the client's terminal reaches us too. The client decides what it means.
-    process.on("SIGINT", () => {});
-  }
+  if (stdin.isTTY)
+    console.error("An MCP server: it reads JSON-RPC lines. Ctrl-D ends it.");
+  // Ctrl-C in the client's terminal reaches us too. The client decides what it means.
+  else process.on("SIGINT", () => {});
   // A tool that ignores its signal must not keep the process.
   stdin.once("close", () => setTimeout(() => process.exit(), END_MS).unref());
   await serveStreams(tools, self, stdin, stdout);
@@ -51,7 +47,7 @@ export async function serveStreams(
   self: Implementation,
   input: Readable,
   output: Writable,
-): Promise<void> {
+) {
   const peer = new Peer(input, output);
   peer.answersMalformed = true;
   peer.onNote = (note) => console.error(note);
@@ -70,7 +66,6 @@ export async function serveStreams(
 /** Whether a module, by its `import.meta.url`, is the program that was started. */
 export function isMain(url: string): boolean {
   const [, started = ""] = process.argv;
-  const file = fileURLToPath(url);
-  // The extension may be left out, as in `npx tsx server`.
+  const file = fileURLToPath(url); // which may be started without its extension
   return file === (existsSync(started) ? realpathSync(started) : started + extname(file));
 }

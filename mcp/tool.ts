@@ -41,7 +41,7 @@ export type Round = {
 /** A wish to be called again, with the answers and with this state, which must be JSON. */
 export type Questions = { questions?: Record<string, InputRequest>; state?: unknown };
 
-/** A call that failed. Text only: other content would have to fit the output schema. */
+/** A failed call: text only, since other content would have to fit the output schema. */
 export function failure(text: string): CallToolResult {
   return { content: [{ type: "text", text }], isError: true };
 }
@@ -76,10 +76,7 @@ export class Refused extends ToolError {
   }
 }
 
-/**
- * Defines a tool. What `run` returns is the text of the result, or, with an `output` schema,
- * its structured content, which must satisfy that schema.
- */
+/** Defines a tool. `run` returns the text of the result or, by `output`, what is structured. */
 export function tool<In extends Schema, Out extends Schema | undefined = undefined>(
   definition: Pick<Tool, "title" | "description" | "annotations"> & {
     input: In;
@@ -132,6 +129,8 @@ function jsonSchema(schema: Schema, io: "input" | "output"): object {
 
 // --- Running again from the top ----------------------------------------------------------
 
+const UNANSWERED = new Error("a question has no answer yet"); // ends a run
+
 /** What travels: the digest of each question that was shown, and what came back, as it came. */
 type Memory = {
   callId: string;
@@ -139,12 +138,10 @@ type Memory = {
   found: Record<string, Json>;
 };
 
-const UNANSWERED = new Error("a question has no answer yet");
-
 /** One run, and its `end`: what it has to ask, when all that it began is done. */
 function replay(round: Round) {
-  const first: Memory = { callId: randomUUID(), asked: {}, found: {} };
-  const memory = (round.state as Memory | undefined) ?? first;
+  const first = { callId: randomUUID(), asked: {}, found: {} };
+  const memory = (round.state ?? first) as Memory;
   const { callId, asked, found } = memory;
   // An answer counts only for a question that is out, so never in the first round.
   for (const [key, out] of Object.entries(asked)) out.answer ??= round.answers[key];
@@ -173,7 +170,7 @@ function replay(round: Round) {
         asked[key] = { digest };
         const again = read ? `${read.reason} ${message}` : message;
         questions[key] = formRequest(again, requestedSchema);
-        throw UNANSWERED; // ends the run
+        throw UNANSWERED;
       }),
     once: (key, work) =>
       begin(key, async () => {

@@ -315,7 +315,7 @@ test("it takes no STATE_KEY but 32 bytes in base64, and never shows it", async (
       process.env["STATE_KEY"] = key;
       const fresh = `../mcp/state.ts?${n}`; // a module of its own
       const { stateKey } = await import(fresh);
-      if (n === 0) assert.equal(stateKey().toString("base64"), KEY);
+      if (n === 0) assert.equal(stateKey().export().toString("base64"), KEY);
       else assert.throws(stateKey, new Error(rule), key);
     }
   } finally {
