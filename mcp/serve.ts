@@ -5,7 +5,6 @@
  */
 import { Console } from "node:console";
 import { existsSync, realpathSync } from "node:fs";
-import { extname } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { serveLegacy } from "./legacy.ts";
@@ -67,5 +66,5 @@ export async function serveStreams(
 export function isMain(url: string): boolean {
   const [, started = ""] = process.argv;
   const file = fileURLToPath(url); // which may be started without its extension
-  return file === (existsSync(started) ? realpathSync(started) : started + extname(file));
+  return file === (existsSync(started) ? realpathSync(started) : `${started}.ts`);
 }

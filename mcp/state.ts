@@ -9,7 +9,6 @@ import { INVALID_PARAMS, isObject, RpcError } from "./peer.ts";
 
 const [LIFETIME_MS, MAX_BYTES] = [30 * 60 * 1000, 64 * 1024];
 const [CIPHER, IV_BYTES, TAG_BYTES] = ["aes-256-gcm", 12, 16] as const;
-
 let key: crypto.KeyObject | undefined;
 let random = Buffer.alloc(0); // drawn in advance: a draw takes longer than a seal
 
