@@ -128,8 +128,7 @@ export class Peer {
     const output = this.#output;
     if (!output.writable) return;
     this.onLine?.("sent", line);
-    // What is written in one turn shares its system calls, but the other side need not wait
-    // for the last of it.
+    // A turn shares its system calls, but the other side need not wait for the last line.
     if (output.writableCorked === 0) {
       output.cork();
       process.nextTick(() => output.uncork());
@@ -151,9 +150,8 @@ export class Peer {
     });
     const note = ({ message }: Error) => this.onNote(`the input broke: ${message}`);
     // A stream that is destroyed closes without an end.
-    await Promise.race(["end", "close"].map((name) => once(this.#input, name))).catch(
-      note,
-    );
+    const ends = ["end", "close"].map((event) => once(this.#input, event));
+    await Promise.race(ends).catch(note);
     // The end comes while lines still wait for their turn.
     while (this.#lines.chunk.length > 0) await new Promise((next) => setImmediate(next));
     if (this.#lines.length > 0) this.onNote("the input ended within a line");
