@@ -127,13 +127,13 @@ export class Peer {
   #write(line: string): void {
     const output = this.#output;
     if (!output.writable) return;
-    this.onLine?.("sent", line);
     // A turn shares its system calls, but the other side need not wait for the last line.
     if (output.writableCorked === 0) {
       output.cork();
       process.nextTick(() => output.uncork());
     }
     output.write(line + "\n");
+    this.onLine?.("sent", line);
     if (output.writableLength > BATCH_BYTES) output.uncork();
     // A side that reads nothing counts as gone. If both waited until the other reads, both
     // could wait for ever.

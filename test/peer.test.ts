@@ -494,6 +494,25 @@ test("it gives up when the signal aborts, and tells", async () => {
   assert.equal(notes.length, 1);
 });
 
+test("it tells behind the request when that is given up while it is being sent", async () => {
+  const { peer, wire } = client();
+  const abort = new AbortController();
+  peer.onLine = () => abort.abort(new Error("enough"));
+  const onAbandon = (id: unknown) => peer.notify("given up", { id });
+  await assert.rejects(
+    peer.request("ask", {}, { signal: abort.signal, onAbandon }),
+    /enough/,
+  );
+  assert.equal((await wire.next())["method"], "ask");
+  assert.equal((await wire.next())["method"], "given up");
+  await assert.rejects(
+    peer.request("ask", {}, { signal: abort.signal, onAbandon }),
+    /enough/,
+  );
+  peer.notify("last");
+  assert.equal((await wire.next())["method"], "last");
+});
+
 test("it gives up when a clock says so, tells once, and stops the clock", async () => {
   const { peer, wire } = client();
   const seen: unknown[] = [];
