@@ -103,9 +103,9 @@ function whyNot(name: string, code = "ENOENT"): string {
   const dirs = /[/\\]/.test(name) ? [""] : (process.env["PATH"] ?? "").split(delimiter);
   const file = dirs.map((dir) => join(dir, name)).find((path) => existsSync(path));
   if (file === undefined) {
-    const [first, ...rest] = name.split(/\s+/);
     if (name.startsWith("~")) return `only a shell expands ~; write out ${name}`;
-    if (rest.length > 0) return `arguments follow --: ${first} -- ${rest.join(" ")}`;
+    const apart = name.replace(/\s+/, " -- ");
+    if (apart !== name) return `no command is "${name}"; arguments follow --: ${apart}`;
     if (SCRIPT.test(name)) return `there is no script ${name} (its arguments follow --)`;
     return `${name} must be a script or a command`;
   }
