@@ -5,6 +5,7 @@
  * serves. It starts no process and sets no time limit.
  */
 import { isUtf8 } from "node:buffer";
+import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { inspect } from "node:util";
 
@@ -115,7 +116,6 @@ export class Peer {
     waiting?.onAbandon?.(id);
   }
 
-  /** Answered or given up, a request is none of those that wait any more. */
   #settle(id: unknown): Waiting | undefined {
     const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);
@@ -127,8 +127,7 @@ export class Peer {
   #write(line: string): void {
     const output = this.#output;
     if (!output.writable) return;
-    // What is written in one turn shares its system calls, but the other side need not wait
-    // for the last of it.
+    // A turn shares its system calls, but the other side need not wait for the last line.
     if (output.writableCorked === 0) {
       output.cork();
       process.nextTick(() => output.uncork());
@@ -144,17 +143,18 @@ export class Peer {
   // --- Receiving -----------------------------------------------------------------------
 
   /** Reads messages until the input ends, whether in peace or in an error. */
-  listen(): Promise<void> {
+  async listen(): Promise<void> {
     this.#input.on("data", (chunk: Buffer) => {
       this.#lines.chunk = chunk;
       this.#read(chunk.length < FULL_CHUNK_BYTES ? LINES_A_TURN : 0);
     });
-    this.#input.on("error", (error) => this.onNote(`the input broke: ${error.message}`));
-    this.#input.on("end", () => {
-      if (this.#lines.length > 0) this.onNote("the input ended within a line");
-    });
+    const note = ({ message }: Error) => this.onNote(`the input broke: ${message}`);
     // A stream that is destroyed closes without an end.
-    return new Promise((end) => this.#input.once("end", end).once("close", end));
+    const ends = ["end", "close"].map((event) => once(this.#input, event));
+    await Promise.race(ends).catch(note);
+    // The end comes while lines still wait for their turn.
+    while (this.#lines.chunk.length > 0) await new Promise((next) => setImmediate(next));
+    if (this.#lines.length > 0) this.onNote("the input ended within a line");
   }
 
   #read(most: number): void {

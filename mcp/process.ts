@@ -2,11 +2,11 @@
  * A server as a child process: how it is started, how it is known that it has gone and why,
  * and how it is ended, politely first. Written for Windows too, where there are no process
  * groups and no signals but the last one.
- *
  * @see https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio
  */
-import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { accessSync, constants, existsSync, readFileSync, statSync } from "node:fs";
+import { delimiter, join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ConnectionError } from "./peer.ts";
@@ -19,6 +19,9 @@ export type Server = {
   stop(): Promise<void>;
 };
 
+type Child = ChildProcessWithoutNullStreams;
+type Env = Record<string, string>;
+
 /** What a server is given of our environment; everything else only by name (`--env`). */
 const PASSED_ON =
   "PATH HOME USER LOGNAME SHELL LANG LANGUAGE LC_ALL LC_CTYPE TZ TERM TMPDIR TEMP TMP " +
@@ -26,109 +29,122 @@ const PASSED_ON =
   "NODE_EXTRA_CA_CERTS SSL_CERT_FILE SSL_CERT_DIR " +
   "SYSTEMROOT SYSTEMDRIVE WINDIR COMSPEC PATHEXT APPDATA LOCALAPPDATA PROGRAMFILES " +
   "PROGRAMDATA USERPROFILE USERNAME HOMEDRIVE HOMEPATH PROCESSOR_ARCHITECTURE";
-
 const STOP_STEP_MS = 2000;
-const LAST_BYTES_MS = 500;
-const STDERR_TAIL = 8000; // characters
+const TAIL_MS = 500;
+const SCRIPT = /\.[cm]?[jt]s$/;
+const BRIDGE = "an HTTP server needs a bridge to stdio, such as npx mcp-remote";
+const HAS_GROUPS = process.platform !== "win32";
 
 /**
  * Starts a server. A script runs in this very Node with this very loader, anything else is a
  * command; never in a shell.
- *
  * @param env variables beside those that every server gets
  * @param onStderr hears what the server logs
+ * @throws {ConnectionError} what is known at once to be no server
  */
 export function startProcess(
   command: string,
   args: string[] = [],
-  env: Record<string, string> = {},
+  env: Env = {},
   onStderr: (text: string) => void = () => {},
 ): Server {
-  const isScript = /\.[cm]?[jt]s$/.test(command);
-  if (isScript && !existsSync(command)) {
-    throw new ConnectionError(`there is no script ${command} (its arguments follow --)`);
-  }
-  const [file, argv] = isScript
-    ? [process.execPath, [...process.execArgv, command, ...args]]
-    : [command, args];
-  const passed = PASSED_ON.split(" ").flatMap((name) => {
-    const value = process.env[name];
-    return value === undefined ? [] : [[name, value]];
-  });
-  // A process group of its own: Ctrl-C is for us, and no grandchild survives.
-  const hasGroup = process.platform !== "win32";
-  const child = spawn(file, argv, {
-    env: { ...Object.fromEntries(passed), ...env },
-    stdio: ["pipe", "pipe", "pipe"],
-    detached: hasGroup,
-    windowsHide: true,
-  });
-
+  const child = spawnServer(command, args, env);
   // Always read, or a chatty server would block in the middle of an answer.
   let tail = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    tail = (tail + text).slice(-STDERR_TAIL);
+    tail = (tail + text).slice(-8000); // characters
     onStderr(text);
   });
-  const said = () => {
-    const lines = tail.split("\n").filter((line) => line.trim() && !/^\s+at /.test(line));
-    // Of the wreckage of a crash the line with the error is enough, of others both ends.
-    const error = lines.findLast((line) => /^\w*(Error|Exception)\b/.test(line));
-    const ends = lines.length > 4 ? [...lines.slice(0, 2), ...lines.slice(-2)] : lines;
-    const words = error ?? ends.join("\n");
-    return words && `; it said: ${words}`;
-  };
-
   const gone = new Promise<string>((resolve) => {
-    const leave = (what: string) => resolve(`the server ${what}${said()}`);
-    child.on("error", (error: NodeJS.ErrnoException) => {
-      const reason = `could not be started (${error.code})`;
-      leave(`${reason}: ${command} must be a script or a command`);
-    });
+    const leave = (what: string) => resolve(`the server ${what}${lastWords(tail)}`);
     const ended = () => {
-      const { exitCode, signalCode } = child;
-      leave(
-        signalCode ? `was ended by ${signalCode}` : `ended with exit code ${exitCode}`,
-      );
+      const { exitCode, signalCode: signal } = child;
+      leave(signal ? `was ended by ${signal}` : `ended with exit code ${exitCode}`);
     };
+    child.on("error", (error) => leave(couldNotStart(command, error)));
     child.on("close", ended);
     // Its last bytes may be on the way when it exits, and it may exit when it closes its
     // output. But a grandchild may hold the pipe, or it may stay.
-    child.on("exit", () => setTimeout(ended, LAST_BYTES_MS).unref());
-    child.stdout.on("end", () =>
-      setTimeout(leave, LAST_BYTES_MS, "closed its output").unref(),
-    );
+    child.on("exit", () => setTimeout(ended, TAIL_MS).unref());
+    child.stdout.on("end", () => setTimeout(leave, TAIL_MS, "closed its output").unref());
   });
+  return { input: child.stdin, output: child.stdout, gone, stop: () => stop(child) };
+}
 
-  // On Windows every signal ends a process at once, and its children stay.
+function spawnServer(command: string, args: string[], env: Env): Child {
+  const isScript = SCRIPT.test(command);
+  if (isScript && !existsSync(command)) throw new ConnectionError(whyNot(command));
+  const argv = isScript ? [...process.execArgv, command, ...args] : args;
+  const passed = PASSED_ON.split(" ").map((name) => [name, process.env[name]]);
+  const all = { ...Object.fromEntries(passed), ...env };
+  // A process group of its own: Ctrl-C is for us, and no grandchild survives.
+  const options = { env: all, detached: HAS_GROUPS, windowsHide: true };
+  try {
+    const child = spawn(isScript ? process.execPath : command, argv, options);
+    if (child.stdin) return child;
+    // Whatever its type says: without file descriptors it has no streams.
+    child.on("error", () => {});
+    throw new Error("too many files are open");
+  } catch (error) {
+    throw new ConnectionError(`the server ${couldNotStart(command, error)}`);
+  }
+}
+
+function couldNotStart(command: string, error: unknown): string {
+  const { code = "", message } = error as NodeJS.ErrnoException;
+  if (!/^(ENOENT|EACCES|ENOTDIR)$/.test(code)) return `could not be started: ${message}`;
+  return `could not be started (${code}): ${whyNot(command, code)}`;
+}
+
+/** The system says only that something is missing or forbidden; a person must know what. */
+function whyNot(name: string, code = "ENOENT"): string {
+  if (/^\w+:\/\//.test(name)) return `${BRIDGE} ${name}`;
+  if (code === "ENOTDIR") return `a part of the path ${name} is a file, not a folder`;
+  const dirs = /[/\\]/.test(name) ? [""] : (process.env["PATH"] ?? "").split(delimiter);
+  const file = dirs.map((dir) => join(dir, name)).find((path) => existsSync(path));
+  if (file === undefined) {
+    if (name.startsWith("~")) return `only a shell expands ~; write out ${name}`;
+    const apart = name.replace(/\s+/, " -- ");
+    if (apart !== name) return `no command is "${name}"; arguments follow --: ${apart}`;
+    if (SCRIPT.test(name)) return `there is no script ${name} (its arguments follow --)`;
+    return `${name} must be a script or a command`;
+  }
+  if (statSync(file).isDirectory()) return `${name} is a folder`;
+  try {
+    accessSync(file, constants.X_OK);
+    const interpreter = /^#! *([^ \n]+)/.exec(readFileSync(file, "latin1"))?.[1];
+    // As JSON, for its fault may be a carriage return.
+    return `its interpreter ${JSON.stringify(interpreter)} is missing or not executable`;
+  } catch {
+    return `${name} is not executable (chmod +x)`;
+  }
+}
+
+/** Of the wreckage of a crash the line with the error is enough, of others both ends. */
+function lastWords(tail: string): string {
+  const lines = tail.split("\n").filter((line) => line.trim() && !/^\s+at /.test(line));
+  const error = lines.findLast((line) => /^\w*(Error|Exception)\b/.test(line));
+  const ends = lines.length > 4 ? [...lines.slice(0, 2), ...lines.slice(-2)] : lines;
+  const words = error ?? ends.join("\n");
+  return words && `; it said: ${words}`;
+}
+
+async function stop(child: Child): Promise<void> {
   const kill = (signal: NodeJS.Signals) => {
     try {
-      if (hasGroup && child.pid) process.kill(-child.pid, signal);
+      if (HAS_GROUPS && child.pid) process.kill(-child.pid, signal);
       else child.kill(signal);
-    } catch {
-      // It has gone.
-    }
+    } catch {} // it has gone
   };
-  return {
-    input: child.stdin,
-    output: child.stdout,
-    gone,
-    async stop() {
-      const exited = new Promise<true>((resolve) => {
-        const hasExited = child.exitCode !== null || child.signalCode !== null;
-        if (hasExited || !child.pid) resolve(true);
-        else child.once("exit", () => resolve(true));
-      });
-      // The end of its input is the one sign to leave that works everywhere.
-      child.stdin.end();
-      for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-        const patience = sleep(STOP_STEP_MS, false, { ref: false });
-        if (await Promise.race([exited, patience])) break;
-        kill(signal);
-      }
-      kill("SIGKILL"); // whatever it left behind in its group
-      child.stdout.destroy();
-      child.stderr.destroy();
-    },
-  };
+  const exited = new Promise<true>((resolve) => {
+    child.once("exit", () => resolve(true));
+    if (!child.pid || (child.exitCode ?? child.signalCode) !== null) resolve(true);
+  });
+  // The end of its input is the one sign to leave that works everywhere.
+  child.stdin.end();
+  const patience = () => sleep(STOP_STEP_MS, false, { ref: false });
+  if (!(await Promise.race([exited, patience()]))) kill("SIGTERM");
+  await Promise.race([exited, patience()]);
+  kill("SIGKILL"); // or whatever it left behind in its group
+  for (const stream of [child.stdout, child.stderr]) stream.destroy();
 }

@@ -1,9 +1,16 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { ConnectionError, MAX_LINE_BYTES, Peer, RpcError } from "../mcp/peer.ts";
-import { error, pipe, request, result } from "./support.ts";
+import {
+  ConnectionError,
+  MAX_LINE_BYTES,
+  Peer,
+  RpcError,
+  type Params,
+} from "../mcp/peer.ts";
+import { error, pipe, request, result, type Wire } from "./support.ts";
 
 /** A peer that answers like a server: `echo` returns its params, `wait` waits for its signal. */
 function server() {
@@ -86,8 +93,14 @@ test("it refuses an id that is in use, without answering the request that has it
 
 const MALFORMED: [string, number, unknown?][] = [
   ['{"jsonrpc": nope', -32700],
+  ["yes", -32700],
+  ["[INFO] 1 tool", -32700],
+  ["2026-12-01 started", -32700],
+  ["nothing", -32700],
   ['{"a":', -32700],
   ["42", -32600],
+  [" -1.5e+3\r", -32600],
+  ["true", -32600],
   ['"x"', -32600],
   ["null", -32600],
   ["[]", -32600],
@@ -99,7 +112,7 @@ const MALFORMED: [string, number, unknown?][] = [
   ['{"jsonrpc":"2.0","id":"five"}', -32600, "five"],
   ['{"jsonrpc":"2.0","id":6,"method":"echo","params":[1]}', -32602, 6],
   ['{"jsonrpc":"2.0","id":6,"method":"echo","params":"x"}', -32602, 6],
-  ['{"jsonrpc":"2.0","id":6,"method":"echo","params":null}', -32602, 6],
+  ['{"jsonrpc":"2.0","id":6,"method":"echo","params":[]}', -32602, 6],
 ];
 for (const [line, code, id] of MALFORMED) {
   test(`a server answers ${line} with ${code}, a client with silence`, async () => {
@@ -125,6 +138,14 @@ test("it answers bytes that are no UTF-8 with -32700", async () => {
   const { wire } = server();
   wire.output.write(Buffer.from([0x22, 0xff, 0x22, 0x0a]));
   assert.equal(((await wire.next())["error"] as RpcError).code, -32700);
+});
+
+test("it takes null for no params", async () => {
+  const { wire, notifications, end } = server();
+  wire.send(request(1, "echo", null));
+  wire.send('{"jsonrpc":"2.0","method":"notifications/zzz","params":null}');
+  assert.deepEqual(await end(), [result(1, {})]);
+  assert.deepEqual(notifications, [["notifications/zzz", {}]]);
 });
 
 test("it answers no notification, whatever is wrong with it", async () => {
@@ -171,13 +192,12 @@ test("it reads text that comes byte by byte", async () => {
   assert.deepEqual(await wire.next(), result(1, { text }));
 });
 
-test("it reads many messages from one chunk, in order", async () => {
-  const { wire } = server();
-  const lines = Array.from({ length: 100 }, (_, id) =>
-    JSON.stringify(request(id, "echo", {})),
-  );
+test("it answers all that one chunk holds, in order, though the input has ended", async () => {
+  const { wire, end } = server();
+  const all = Array.from({ length: 5000 }, (_, id) => result(id, {}));
+  const lines = all.map(({ id }) => JSON.stringify(request(id, "echo", {})));
   wire.output.write(lines.join("\n") + "\n");
-  for (let id = 0; id < 100; id++) assert.equal((await wire.next())["id"], id);
+  assert.deepEqual(await end(), all);
 });
 
 test("it refuses a line that is too long once, and goes on behind it", async () => {
@@ -190,6 +210,47 @@ test("it refuses a line that is too long once, and goes on behind it", async () 
   assert.equal(((await wire.next())["error"] as RpcError).code, -32700);
   assert.equal((await wire.next())["id"], 1);
 });
+
+const LONG: [what: string, head: string, tail: string, isAnswer: boolean][] = [
+  ["with its id first", '{"jsonrpc":"2.0","id":2,"result":{"a":"', '"}}', true],
+  ["with its id last", '{"result":{"a":"', '"},"jsonrpc":"2.0","id":2}\r', true],
+  [
+    "with its id after the result",
+    '{"jsonrpc":"2.0","result":{"a":"',
+    '"},"id":2}',
+    true,
+  ],
+  ["with spaces", '{ "id": 2, "jsonrpc": "2.0", "result": { "a": "', '" } }', true],
+  ["of another id", '{"jsonrpc":"2.0","id":22,"result":{"a":"', '"}}', false],
+  ["with an id inside", '{"jsonrpc":"2.0","result":{"a":"', '","b":{"id":2}}}', false],
+  ["with an id in a text", '{"result":{"a":"', '\\"},\\"id\\":2}"}}', false],
+  [
+    "that is a request",
+    '{"jsonrpc":"2.0","id":2,"method":"a","params":{"a":"',
+    '"}}',
+    false,
+  ],
+  ["that is a request, id last", '{"method":"a","params":{"a":"', '"},"id":2}', false],
+  ["that is junk", "id 2 result", '"id":2}', false],
+];
+for (const [what, head, tail, isAnswer] of LONG) {
+  const outcome = isAnswer ? "rejects the request" : "rejects nothing";
+  test(`it ${outcome} when it gets an answer ${what} that is too long`, async () => {
+    const { peer, wire, notes } = client();
+    const replies = [1, 2].map((n) => peer.request("ask", { n }));
+    wire.output.write(head);
+    const chunk = Buffer.alloc(1024 * 1024, "A");
+    for (let sent = 0; sent <= MAX_LINE_BYTES; sent += chunk.length)
+      wire.output.write(chunk);
+    wire.output.write(`${tail}\n`);
+    wire.send(result(1, {}));
+    if (!isAnswer) wire.send(result(2, {}));
+    await replies[0];
+    if (isAnswer) await assert.rejects(replies[1]!, /the answer is longer than 32 MiB/);
+    else await replies[1];
+    assert.equal(notes.length, isAnswer ? 0 : 1);
+  });
+}
 
 test("it ends with half a line, and says so", async () => {
   const { wire, notes, end } = server();
@@ -246,6 +307,117 @@ test("it finishes when all is answered, and hurries what is slow", async () => {
   await peer.finish(20);
   const { error } = await wire.next();
   assert.deepEqual(error, { code: -32603, message: "the server is stopping" });
+});
+
+test("it aborts many requests in a time that is in step with them, and answers each", async () => {
+  const { peer, wire } = server();
+  const abort = async (count: number) => {
+    const ids = Array.from({ length: count }, (_, id) => id);
+    const lines = ids.map((id) => JSON.stringify(request(id, "wait")));
+    wire.output.write(`${lines.join("\n")}\n`);
+    wire.send(request("last", "echo", {}));
+    await wire.until({ id: "last" });
+    const before = process.cpuUsage();
+    await peer.finish(0);
+    const { user, system } = process.cpuUsage(before);
+    for (const id of ids) assert.equal((await wire.next())["id"], id);
+    return user + system;
+  };
+  await abort(2000);
+  const few = await abort(2000);
+  const many = await abort(20_000);
+  // Of the processor's time, which neighbours can't take. Quadratic would be 100 times.
+  assert.ok(many < 40 * few, `${many} µs against ${few} µs`);
+});
+
+test("it finishes though requests come and are dropped meanwhile", async () => {
+  const { peer, wire } = server();
+  for (const id of [1, 2]) wire.send(request(id, "wait"));
+  await turn();
+  const finished = peer.finish(20);
+  peer.drop(2);
+  wire.send(request(3, "wait"));
+  await finished;
+  const ids = [await wire.next(), await wire.next()].map(({ id }) => id);
+  assert.deepEqual(ids, [1, 3]);
+});
+
+// --- Junk without end --------------------------------------------------------------------
+
+/** Writes so many lines of junk in chunks as Node reads them, and a message behind them. */
+function flood(wire: Wire, junk: string, lines: number, message: Params): void {
+  const all = Buffer.from(`${junk}\n`.repeat(lines));
+  for (let at = 0; at < all.length; at += 65_536)
+    wire.output.write(all.subarray(at, at + 65_536));
+  wire.send(message);
+}
+
+const JUNK: [junk: string, lines: number][] = [
+  ["y", 1_000_000],
+  ["[1]", 300_000],
+  ["{", 50_000],
+  ['{"a":1}', 200_000],
+];
+for (const [junk, lines] of JUNK) {
+  for (const side of ["server", "client"]) {
+    test(`a ${side} hears its timers while it reads ${junk} without end`, async () => {
+      const { here, input, output } = pipe();
+      const peer = new Peer(input, output);
+      peer.answersMalformed = side === "server";
+      void peer.listen();
+      output.resume();
+      let fired = 0;
+      const timer = setInterval(() => fired++, 1);
+      if (side === "server") {
+        const served = new Promise<void>((resolve) => {
+          peer.onRequest = () => (resolve(), {});
+        });
+        flood(here, junk, lines, request(1, "echo"));
+        await served;
+      } else {
+        const reply = peer.request("ask", {});
+        flood(here, junk, lines, result(1, {}));
+        await reply;
+      }
+      clearInterval(timer);
+      assert.ok(fired >= 10, `${fired} times`);
+    });
+  }
+}
+
+test("it hears its timers while a program writes as fast as it can", async () => {
+  const child = spawn("yes", { stdio: ["ignore", "pipe", "ignore"] });
+  const peer = new Peer(child.stdout, new PassThrough());
+  let lines = 0;
+  const begun = new Promise<void>((resolve) => {
+    peer.onNote = () => (lines++, resolve());
+  });
+  const ended = peer.listen();
+  await begun;
+  const before = lines;
+  await new Promise((resolve) => setTimeout(resolve, 1));
+  const between = lines - before;
+  child.kill();
+  await ended;
+  // A turn that reads as long as there is something to read takes a million.
+  assert.ok(between < 200_000, `${between} lines`);
+});
+
+test("it keeps few answers to junk for a side that does not read, and goes on", async () => {
+  const { here, input, output } = pipe();
+  const peer = new Peer(input, output);
+  peer.answersMalformed = true;
+  peer.onRequest = () => ({});
+  void peer.listen();
+  const served = new Promise<void>((resolve) => {
+    peer.onNotification = () => resolve();
+  });
+  flood(here, "y", 600_000, { jsonrpc: "2.0", method: "notifications/zzz" });
+  await served;
+  const kept = output.writableLength / MAX_LINE_BYTES;
+  assert.ok(kept > 0.9 && kept < 1.1, `${kept} times the limit of a line`);
+  here.send(request(1, "echo"));
+  for await (const chunk of output) if (chunk.includes('"id":1')) break;
 });
 
 // --- Asking ------------------------------------------------------------------------------
@@ -322,6 +494,25 @@ test("it gives up when the signal aborts, and tells", async () => {
   assert.equal(notes.length, 1);
 });
 
+test("it tells behind the request when that is given up while it is being sent", async () => {
+  const { peer, wire } = client();
+  const abort = new AbortController();
+  peer.onLine = () => abort.abort(new Error("enough"));
+  const onAbandon = (id: unknown) => peer.notify("given up", { id });
+  await assert.rejects(
+    peer.request("ask", {}, { signal: abort.signal, onAbandon }),
+    /enough/,
+  );
+  assert.equal((await wire.next())["method"], "ask");
+  assert.equal((await wire.next())["method"], "given up");
+  await assert.rejects(
+    peer.request("ask", {}, { signal: abort.signal, onAbandon }),
+    /enough/,
+  );
+  peer.notify("last");
+  assert.equal((await wire.next())["method"], "last");
+});
+
 test("it gives up when a clock says so, tells once, and stops the clock", async () => {
   const { peer, wire } = client();
   const seen: unknown[] = [];
@@ -335,13 +526,13 @@ test("it gives up when a clock says so, tells once, and stops the clock", async 
   expire(new Error("enough"));
   expire(new Error("again"));
   await assert.rejects(reply, /enough/);
-  assert.deepEqual(seen, [1, "stopped"]);
+  assert.deepEqual(seen, ["stopped", 1]);
   const answered = peer.request("ask", {}, options);
   await wire.next();
   wire.send(result(2, {}));
   await answered;
   expire(new Error("too late"));
-  assert.deepEqual(seen, [1, "stopped", "stopped"]);
+  assert.deepEqual(seen, ["stopped", 1, "stopped"]);
 });
 
 test("it ends all waiting requests with the cause when it is closed, and later ones too", async () => {
