@@ -1,31 +1,65 @@
 /**
- * The programs with peers that misbehave, as real processes. The steps at which a server may
- * leave are all gone through in `npm run soak`; here are those that differ most.
+ * Both ends with peers that misbehave, as real processes. The steps at which a server may leave
+ * are all gone through in `npm run soak`; here are those that differ most.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { after, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Answerer } from "../mcp/answer.ts";
+import { callTool } from "../mcp/connect.ts";
+import { fillDefaults } from "../mcp/form.ts";
+import type { Options } from "../mcp/link.ts";
+import { ConnectionError } from "../mcp/peer.ts";
+import { startProcess } from "../mcp/process.ts";
+import { connect } from "./ends.ts";
 import { startStooq } from "./stooq.ts";
-import { initialize, LOADER, meta, request, ROOT, run } from "./support.ts";
+import {
+  initialize,
+  LEGACY,
+  LOADER,
+  meta,
+  MODERN,
+  request,
+  ROOT,
+  run,
+} from "./support.ts";
 
 const isSoak = Boolean(process.env["SOAK"]);
 const never = await startStooq(() => {});
 after(() => never.close());
 
-const peer = (name: string, args: string[] = [], own: string[] = []) =>
-  run("client.ts", [
-    "--server",
-    `test/peers/${name}.ts`,
-    "--tool",
-    "any",
-    ...args,
-    "--",
-    ...own,
-  ]);
+const form: Answerer["form"] = async ({ fields }) => ({
+  action: "accept",
+  content: fillDefaults(fields, {}),
+});
+
+/** Calls a tool of a peer that is a process, from here. Returns its text, or the failure. */
+async function callPeer(
+  name: string,
+  options: Partial<Options> = {},
+  own: string[] = [],
+): Promise<string> {
+  const args = [`test/peers/${name}.mjs`, ...own];
+  const start = () => startProcess("node", args, {}, () => {});
+  try {
+    const session = await connect(start, { answerer: { form }, ...options });
+    try {
+      const { content } = await callTool(session, "any");
+      return content.map(({ text }) => text).join("\n");
+    } finally {
+      await session.close();
+    }
+  } catch (error) {
+    if (error instanceof ConnectionError) return error.message;
+    throw error;
+  }
+}
 
 /** What still runs with this mark in its command line. */
-function leftovers(mark: string): string[] {
+function running(mark: string): string[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .flatMap((pid) => {
@@ -34,224 +68,221 @@ function leftovers(mark: string): string[] {
           "\0",
           " ",
         );
-        const state = /^State:\s+(\S)/m.exec(
-          readFileSync(`/proc/${pid}/status`, "utf8"),
-        )?.[1];
-        return command.includes(mark) && state !== "Z" ? [command] : [];
+        const status = readFileSync(`/proc/${pid}/status`, "utf8");
+        const isZombie = /^State:\s+Z/m.test(status);
+        return command.includes(mark) && !isZombie ? [command] : [];
       } catch {
         return []; // it has just ended
       }
     });
 }
 
-// --- Servers with a fault ----------------------------------------------------------------
+/** Waits until nothing has this mark any more: what was killed takes a moment to go. */
+async function leave(mark: string): Promise<void> {
+  for (let wait = 0; running(mark).length > 0 && wait < 100; wait++) await sleep(100);
+  assert.deepEqual(running(mark), []);
+}
 
-describe("servers with a fault", { concurrency: 4 }, () => {
-  const DONE = { code: 0, stdout: "done\n", stderr: "" };
-  const GOOD: [string, string[], { code: number; stdout: string; stderr: string }][] = [
-    ["junk", [], DONE],
-    ["dies-on-probe", [], DONE],
-    ["stderr-flood", [], DONE],
-    ["silent", ["--timeout", "1"], DONE],
-    ["answers-twice", [], DONE],
-    ["wrong-id", [], DONE],
-    ["same-id", ["--defaults"], DONE],
-    ["long-line", [], DONE],
-    ["half-lines", [], { ...DONE, stdout: "Société Générale — 東京 €🙂\n" }],
-    [
-      "forbidden-schema",
-      ["--defaults"],
-      { ...DONE, stdout: `${Array(10).fill(-32602).join(" ")}\n` },
-    ],
+/** Starts a script of ours, where a test needs more of the process than its end. */
+function start(script: string, args: string[] = [], env = {}) {
+  const { PATH = "", HOME = "" } = process.env;
+  const child = spawn(process.execPath, [...LOADER, script, ...args], {
+    cwd: ROOT,
+    env: { PATH, HOME, ...env },
+  });
+  child.stdin.on("error", () => {});
+  let stderr = "";
+  child.stderr.setEncoding("utf8").on("data", (text) => (stderr += text));
+  const ended = once(child, "close").then(([code]) => ({ code, stderr }));
+  return { child, ended };
+}
+
+// The longest sleep most of their time, so they run beside each other.
+describe("peers with a fault", { concurrency: 4 }, () => {
+  // --- A server with a fault -----------------------------------------------------------
+
+  const GOOD: [string, string, Partial<Options>?][] = [
+    ["junk", "done"],
+    ["dies-on-probe", "done"],
+    ["stderr-flood", "done"],
+    ["silent", "done", { probeMs: 200 }],
+    ["answers-twice", "done"],
+    ["wrong-id", "done"],
+    ["same-id", "done"],
+    ["long-line", "done"],
+    ["half-lines", "Société Générale — 東京 €🙂"],
+    ["forbidden-schema", Array(10).fill(-32602).join(" ")],
   ];
-  for (const [name, args, ended] of GOOD) {
+  for (const [name, text, options] of GOOD) {
     test(`the client copes with ${name}`, async () => {
-      assert.deepEqual(await peer(name, args), ended);
+      assert.equal(await callPeer(name, options), text);
     });
   }
 
-  const BAD: [string, string[], string[], RegExp][] = [
-    [
-      "dies-in-call",
-      [],
-      [],
-      /^The server ended with exit code 7; it said: out of luck\.$/m,
-    ],
+  const BAD: [string, RegExp, Partial<Options>?, string[]?][] = [
+    ["dies-in-call", /^the server ended with exit code 7; it said: out of luck$/],
     [
       "dies-after-initialize",
-      ["--protocol", "2025-11-25"],
-      [],
-      /^The server ended with exit code 3\.$/m,
+      /^the server ended with exit code 3$/,
+      { protocol: LEGACY },
     ],
-    ["no-newline", [], [], /^The server ended with exit code 0\.$/m],
-    ["unknown-result-type", [], [], /^The server answered with resultType "task"\.$/m],
-    [
-      "wrong-version",
-      [],
-      [],
-      /^The server speaks version 1998-07-01, this client 2025-11-25/m,
-    ],
-    [
-      "slow",
-      ["--timeout", "1"],
-      [],
-      /^The server did not answer tools\/call within 1 s/m,
-    ],
-    ["asks-forever", ["--defaults"], [], /^The server asks again and again\.$/m],
-    [
-      "asks-forever",
-      ["--defaults"],
-      ["modern"],
-      /^The server still asks after 10 rounds\.$/m,
-    ],
+    ["no-newline", /^the server ended with exit code 0$/],
+    ["unknown-result-type", /^the server answered with resultType "task"$/],
+    ["wrong-version", /^the server speaks version 1998-07-01, this client 2025-11-25/],
+    ["slow", /^the server did not answer \S+ within 1 s/, { timeoutMs: 1000 }],
+    ["asks-forever", /^the server still asks after 20 rounds$/, {}, ["modern"]],
   ];
-  for (const [name, args, own, reason] of BAD) {
-    test(`the client says what is wrong with ${[name, ...own].join(" ")}`, async () => {
-      const { code, stdout, stderr } = await peer(name, args, own);
-      assert.equal(code, 3);
-      assert.equal(stdout, "");
-      assert.match(stderr, reason);
-      assert.doesNotMatch(stderr, /^\s+at /m, "no stack trace");
+  for (const [name, reason, options, own] of BAD) {
+    test(`the client says what is wrong with ${name}`, async () => {
+      assert.match(await callPeer(name, options, own), reason);
     });
   }
-  test("it prints the result of a stubborn server at once, and leaves no process", async () => {
-    const { PATH = "" } = process.env;
-    const args = [
-      ...LOADER,
-      "client.ts",
+
+  test("the program says it in a sentence, without a stack trace", async () => {
+    const peer = [
       "--server",
-      "test/peers/stubborn.ts",
+      "node",
       "--tool",
       "any",
-      "-v",
+      "--",
+      "test/peers/dies-in-call.mjs",
     ];
-    const child = spawn(process.execPath, args, { cwd: ROOT, env: { PATH } });
-    let stderr = "";
-    child.stderr.on("data", (text) => (stderr += text));
-    const [line] = await new Promise<Buffer[]>((resolve) =>
-      child.stdout.once("data", (d) => resolve([d])),
-    );
-    assert.equal(String(line), "done\n");
-    const pid = Number(/pid (\d+)/.exec(stderr)?.[1]);
-    process.kill(pid, 0);
-    assert.equal(await new Promise((resolve) => child.on("close", resolve)), 0);
-    assert.throws(() => process.kill(pid, 0), { code: "ESRCH" });
+    assert.deepEqual(await run("client.ts", peer), {
+      code: 3,
+      stdout: "",
+      stderr: "The server ended with exit code 7; it said: out of luck.\n",
+    });
   });
-});
 
-// --- A server that leaves ----------------------------------------------------------------
+  test("it prints the result of a stubborn server at once, and leaves no process", async () => {
+    const mark = `stubborn-${process.pid}`;
+    const peer = ["--", "test/peers/stubborn.mjs", mark];
+    const { child, ended } = start("client.ts", ["--server", "node", ...peer]);
+    assert.equal(String(await once(child.stdout, "data")), "done\n");
+    const isServer = (command: string) => command.startsWith("node test");
+    assert.equal(running(mark).filter(isServer).length, 1);
+    assert.equal((await ended).code, 0);
+    await leave(mark);
+  });
 
-describe("a server that leaves", { concurrency: 4 }, () => {
-  const STEPS = [
-    "start",
-    "probe",
-    "initialize",
-    "initialized",
-    "call",
-    "asked",
-    "answered",
-  ];
+  test("its time limit holds for a server that never stops talking", async () => {
+    const { code, stderr } = await run("client.ts", [
+      "--server",
+      "yes",
+      "--timeout",
+      "0.5",
+    ]);
+    assert.equal(code, 3);
+    assert.match(stderr, /^The server did not answer initialize within 0\.5 s/);
+  });
+
+  test("it hears Ctrl-C while a server never stops talking", async () => {
+    const { child, ended } = start("client.ts", ["--server", "yes", "-v"]);
+    child.stderr.once("data", () => child.kill("SIGINT"));
+    assert.equal((await ended).code, 130);
+  });
+
+  // --- A server that leaves ------------------------------------------------------------
+
+  const STEPS = "start probe initialize initialized call asked answered".split(" ");
   const WAYS: Record<string, RegExp> = {
-    exit: /^The server ended with exit code 9\./,
-    kill: /^The server was ended by SIGKILL\./,
-    "close-stdout": /^The server closed its output\./,
-    "close-stdin": /^The server did not answer \S+ within 2 s/,
-    stop: /^The server did not answer \S+ within 2 s/,
+    exit: /^the server ended with exit code 9/,
+    kill: /^the server was ended by SIGKILL/,
+    "close-stdout": /^the server closed its output/,
+    "close-stdin": /^the server did not answer \S+ within 2 s/,
+    stop: /^the server did not answer \S+ within 2 s/,
   };
-  const few = [
+  const LEAVING = [
     "call exit legacy",
     "asked kill modern",
     "call close-stdout modern",
     "call stop legacy",
+    "probe exit legacy",
   ];
   for (const era of ["modern", "legacy"]) {
     for (const step of STEPS) {
       if (era === "modern" && step.startsWith("initialize")) continue;
       for (const [how, reason] of Object.entries(WAYS)) {
         const what = `${step} ${how} ${era}`;
-        if (!isSoak && !few.includes(what)) continue;
+        if (!isSoak && !LEAVING.includes(what)) continue;
         test(`the client says how the server left: ${what}`, async () => {
           const mark = `mark-${process.pid}-${what.replaceAll(" ", "-")}`;
-          const protocol = era === "modern" ? "2026-07-28" : "auto";
-          const args = ["--timeout", "2", "--defaults", "--protocol", protocol];
-          const { code, stdout, stderr } = await peer("leaves", args, [
-            step,
-            how,
-            era,
-            mark,
-          ]);
+          const isTimed = /stop|stdin/.test(how);
+          const text = await callPeer(
+            "leaves",
+            {
+              protocol: era === "modern" ? MODERN : "auto",
+              ...(isTimed && { timeoutMs: 2000 }),
+            },
+            [step, how, era, mark],
+          );
           // A server that leaves at the probe is started again, and not probed.
-          const isSaved = step === "probe" && era === "legacy" && !/stop|stdin/.test(how);
-          assert.equal(stdout, isSaved ? "done\n" : "");
-          assert.equal(code, isSaved ? 0 : 3);
-          if (!["start", "probe"].includes(step)) assert.match(stderr, reason);
-          assert.doesNotMatch(stderr, /^\s+at /m, "no stack trace");
-          assert.deepEqual(leftovers(mark), []);
+          const isSaved = step === "probe" && era === "legacy" && !isTimed;
+          if (isSaved) assert.equal(text, "done");
+          else if (step !== "start" && step !== "probe") assert.match(text, reason);
+          else assert.notEqual(text, "done");
+          await leave(mark);
         });
       }
     }
   }
-});
 
-// --- A client that leaves ----------------------------------------------------------------
+  // --- A client that leaves ------------------------------------------------------------
 
-describe("a client that leaves", { concurrency: 4 }, () => {
-  const { PATH = "" } = process.env;
   const line = (message: object) => `${JSON.stringify(message)}\n`;
-  const call = (args: object, isModern: boolean) =>
-    line(
-      request(2, "tools/call", {
-        name: "get_stock_price",
-        arguments: args,
-        ...(isModern && { _meta: meta({ elicitation: {} }) }),
-      }),
-    );
+  const call = (args: object, _meta?: object) =>
+    line(request(2, "tools/call", { name: "get_stock_price", arguments: args, _meta }));
+  const modern = meta({ elicitation: {} });
+  const initialized = line({ jsonrpc: "2.0", method: "notifications/initialized" });
+  const legacy = line(initialize({ elicitation: {} })) + initialized;
   /** What has been said when the client leaves; a fetch that never ends runs in the last two. */
   const TALKS: Record<string, string> = {
     "without a word": "",
     "with half a line": '{"jsonrpc":"2.0","id":1,"meth',
-    "after initialize": line(initialize({ elicitation: {} })),
-    "with a question open": line(initialize({ elicitation: {} })) + call({}, false),
-    "with a modern call answered": call({}, true),
-    "with a legacy call running": line(initialize()) + call({ ticker: "NVDA" }, false),
-    "with a modern call running": call({ ticker: "NVDA" }, true),
+    "after initialize": legacy,
+    "with a question open": legacy + call({}),
+    "with a modern call answered": call({}, modern),
+    "with a legacy call running": legacy + call({ ticker: "NVDA" }),
+    "with a modern call running": call({ ticker: "NVDA" }, modern),
   };
+  const FEW = [
+    "closes both ends without a word",
+    "closes its input only with half a line",
+    "closes its input only with a question open",
+    "closes both ends with a legacy call running",
+    "is killed with a modern call running",
+  ];
   for (const [when, text] of Object.entries(TALKS)) {
     for (const how of ["closes both ends", "closes its input only", "is killed"]) {
-      if (!isSoak && (how === "is killed") !== (when === "with a modern call running"))
-        continue;
+      if (!isSoak && !FEW.includes(`${how} ${when}`)) continue;
       test(`the server ends in time when the client ${how} ${when}`, async () => {
-        const args = [...LOADER, "server.ts"];
-        const env = { PATH, STOOQ_URL: never.url };
-        const server = spawn(process.execPath, args, { cwd: ROOT, env });
-        server.stdin.on("error", () => {});
-        let stderr = "";
-        server.stderr.setEncoding("utf8").on("data", (text) => (stderr += text));
-        const closed = new Promise<number | null>((resolve) =>
-          server.on("exit", resolve),
-        );
-        server.stdin.write(text);
-        await new Promise((resolve) => setTimeout(resolve, 400));
+        const { child, ended } = start("server.ts", [], { STOOQ_URL: never.url });
+        const lines = text.slice(0, text.lastIndexOf("\n") + 1);
+        child.stdin.write(lines + line(request("read", "ping", meta())));
+        // The clock starts when all of it has been read, of which this answer is the proof.
+        let answers = "";
+        for await (const chunk of child.stdout.iterator({ destroyOnReturn: false })) {
+          if ((answers += chunk).includes('"id":"read"')) break;
+        }
         const begin = performance.now();
-        server.stdin.end();
-        if (how === "closes both ends") server.stdout.destroy();
+        child.stdin.end(text.slice(lines.length));
+        child.stdout.resume();
+        if (how === "closes both ends") child.stdout.destroy();
         // To the server a client that is killed looks like one that has closed everything.
-        if (how === "is killed") for (const pipe of server.stdio) pipe?.destroy();
-        assert.equal(await closed, 0);
-        assert.ok(performance.now() - begin < 6000);
+        if (how === "is killed") for (const pipe of child.stdio) pipe?.destroy();
+        const { code, stderr } = await ended;
+        assert.equal(code, 0);
+        assert.ok(performance.now() - begin < 15_000, "it has 5 s");
         assert.doesNotMatch(stderr, /^\s+at /m, "no stack trace");
       });
     }
   }
 
-  test("the server answers what it has read in five seconds, however slow the fetch", async () => {
-    const input = call({ ticker: "NVDA" }, true);
-    const { code, stdout, stderr } = await run("server.ts", [], {
-      input,
-      env: { STOOQ_URL: never.url },
-    });
-    assert.equal(code, 0);
-    assert.equal(stderr, "");
+  test("the server answers what it has read, however slow the fetch", async () => {
+    const input = call({ ticker: "NVDA" }, modern);
+    const env = { STOOQ_URL: never.url };
+    const { code, stdout, stderr } = await run("server.ts", [], { input, env });
+    assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
     assert.equal(JSON.parse(stdout).id, 2);
   });
 });
