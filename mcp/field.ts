@@ -14,9 +14,8 @@ export type Parsed<T = Value> = { value: T } | { reason: string };
 /** The rows that introduce a field: title, kind, default; description; choices. */
 export function describe(field: Field, width: number): string[] {
   const { title, description, required, default: proposed } = field;
-  const isProposed = proposed !== undefined;
-  const optional = isProposed ? "optional, /none leaves it out" : "optional";
-  const fallback = isProposed ? ` [${showValue(field, proposed)}]` : "";
+  const fallback = proposed === undefined ? "" : ` [${showValue(field, proposed)}]`;
+  const optional = fallback ? "optional, /none leaves it out" : "optional";
   return [
     `${inline(title)} (${kindOf(field)}, ${required ? "required" : optional})${fallback}`,
     ...(description === undefined ? [] : [inline(description, 1000)]),
@@ -40,6 +39,7 @@ function listChoices(choices: Choice[], width: number): string[] {
   return rows.map((row) => row.trimEnd());
 }
 
+const fold = (text: string) => text.normalize().replace(/\s+/g, " ").trim().toLowerCase();
 const labelOf = ({ value, title }: Choice, isClear = title === value) =>
   isClear ? inline(title) : `${inline(title)} (${inline(value)})`;
 
@@ -142,13 +142,9 @@ function namesOf(choices: Choice[]): Map<string, string | undefined> {
   return names;
 }
 
-const fold = (text: string) => text.normalize().replace(/\s+/g, " ").trim().toLowerCase();
-
 /** Whether choices have numbers: not if one is the name of another choice. */
 function areNumbered(choices: Choice[]): boolean {
-  return choices.every(({ value, title }, index) =>
-    [value, title].every(
-      (name) => !/^\d+$/.test(fold(name)) || Number(name) === index + 1,
-    ),
+  return choices.every(({ value, title }, at) =>
+    [value, title].every((name) => Number(name) === at + 1 || !/^\s*\d+\s*$/.test(name)),
   );
 }
