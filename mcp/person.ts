@@ -10,7 +10,7 @@ import * as readline from "node:readline";
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
 import type { WriteStream } from "node:tty";
 import { describe, expected, parseText, showValue, type Parsed } from "./field.ts";
-import { checkValue, type Content, type Field, type Value } from "./form.ts";
+import type { Content, Field, Value } from "./form.ts";
 import type { ElicitResult } from "./schema.ts";
 import { columnsOf, inline, PLAIN, printable, quote, shorten, wrap } from "./text.ts";
 
@@ -36,36 +36,30 @@ const CANCELLED: ElicitResult = { action: "cancel" };
 export class Person {
   /** Called on Ctrl-C; an open question has then been cancelled. */
   onInterrupt: ((wasAsked: boolean) => void) | undefined;
-  /** Whether the input has ended, or Ctrl-C was pressed: nothing is asked any more. */
-  hasLeft = false;
-
   readonly #output: WriteStream;
   readonly #lines: readline.Interface;
   readonly #paint: typeof PLAIN;
   /** Lines typed ahead wait here for the next prompt. */
   #typed: string[] = [];
-  /** What is half typed, while it is off the screen. */
-  #half = "";
   /** Chunks of input so far. */
   #heard = 0;
   #prompt: { resolve(line: string): void; reject(reason: unknown): void } | undefined;
   #queue: Promise<unknown> = Promise.resolve();
+  /** Whether the input has ended, or Ctrl-C was pressed: nothing is asked any more. */
+  #hasLeft = false;
   /** Withdraws the question whose turn it is. */
   #signal: AbortSignal | undefined;
 
   constructor(input: Input, output: WriteStream, paint = PLAIN) {
     this.#output = output;
     this.#paint = paint;
-    forgiveHangup(input);
     // One reader for the life of the program: a new one would lose what came in between.
     const options = { terminal: output.isTTY === true, historySize: 0, prompt: "" };
     this.#lines = readline.createInterface({ input, output, ...options });
     this.#lines.on("line", (line) => {
-      const text = this.#half + line;
-      this.#half = "";
       const prompt = this.#end(); // the next line of a paste is for the next prompt
-      if (prompt) prompt.resolve(text);
-      else this.#typed.push(text);
+      if (prompt) prompt.resolve(line);
+      else this.#typed.push(line);
     });
     this.#lines.on("SIGINT", () => this.onInterrupt?.(this.#leave()));
     this.#lines.on("SIGTSTP", () => {
@@ -77,15 +71,13 @@ export class Person {
       this.#lines.prompt(true);
     });
     this.#lines.on("close", () => this.#leave());
+    this.#lines.on("error", () => this.#leave()); // no terminal any more, as after a hang-up
     input.on("data", () => this.#heard++);
   }
 
-  /** Whether a prompt is open. */
-  get isAsking(): boolean {
-    return this.#prompt !== undefined;
-  }
-
-  close(): void {
+  /** Gives the terminal back, when what is asked has been withdrawn. */
+  async close(): Promise<void> {
+    await this.#queue;
     this.#lines.close();
   }
 
@@ -96,21 +88,19 @@ export class Person {
   }
 
   /**
-   * Asks when all earlier questions are done with.
+   * Asks when all earlier questions are done with. An accepted form satisfies its schema.
    *
    * @param signal withdraws the question: it leaves the screen, and the promise rejects
-   * @returns the answer; an accepted form satisfies its schema
    */
   ask(question: Question, asker: Asker, signal?: AbortSignal): Promise<ElicitResult> {
     const withdraw = () => {
-      this.#lift();
-      this.#half = ""; // it answers no other question
+      this.#lift(false); // what is half typed answers no other question
       this.#end()?.reject(signal?.reason);
     };
     const answer = this.#queue.then(async (): Promise<ElicitResult> => {
       await this.#settle();
       signal?.throwIfAborted();
-      if (this.hasLeft) return CANCELLED; // and nothing more is shown
+      if (this.#hasLeft) return CANCELLED; // and nothing more is shown
       this.#signal = signal;
       signal?.addEventListener("abort", withdraw);
       try {
@@ -130,7 +120,7 @@ export class Person {
 
   /** Leaves the open question, and all that are still to come. */
   #leave(): boolean {
-    this.hasLeft = true;
+    this.#hasLeft = true;
     const prompt = this.#end();
     if (prompt) this.#output.write("\n");
     prompt?.reject(CANCELLED);
@@ -141,7 +131,7 @@ export class Person {
 
   /** Waits until no key comes: a terminal keeps what was typed, and a paste comes in pieces. */
   async #settle(): Promise<void> {
-    for (let heard = -1; heard !== this.#heard && !this.hasLeft;) {
+    for (let heard = -1; heard !== this.#heard && !this.#hasLeft;) {
       heard = this.#heard;
       await sleep(50);
       await turn(); // a timer that is late runs before the input that waits
@@ -150,26 +140,25 @@ export class Person {
 
   /** Only values can be typed ahead: nobody agrees to what was not on the screen. */
   #forget(fields: Field[]): void {
-    // An Enter too many is no answer. Among several fields it can be one: a review follows.
-    while (this.#typed[0]?.trim() === "") this.#typed.shift();
-    if (fields.length > 1) return;
+    // An Enter too many is no answer.
     this.#typed = this.#typed.filter((line) => line.trim() !== "");
-    const [only] = fields;
+    const [only, ...others] = fields;
     // A choice can be a yes or no by other names.
-    if (only && only.kind !== "boolean" && !("choices" in only)) return;
-    this.#lift();
-    const count = this.#typed.length + (this.#half === "" ? 0 : 1);
+    const isValue = only && only.kind !== "boolean" && !("choices" in only);
+    if (isValue || others.length > 0) return;
+    const count = this.#typed.length + (this.#lines.line === "" ? 0 : 1);
+    this.#typed = [];
+    this.#lift(false);
     if (count === 1) this.#say("A line typed before the question was dropped.");
     if (count > 1) this.#say(`${count} lines typed before the question were dropped.`);
-    this.#typed = [];
-    this.#half = "";
   }
 
   // --- A question ------------------------------------------------------------------------
 
   async #askNow(question: Question, { command, name }: Asker): Promise<ElicitResult> {
     this.#forget("url" in question ? [] : question.fields);
-    if (!("again" in question && question.again)) {
+    const again = "url" in question && question.again;
+    if (!again) {
       // Only what the person started stands at the margin; the name is the server's word.
       this.#say("");
       this.#say(`${inline(command, 120)} asks:`, this.#paint.bold);
@@ -177,7 +166,7 @@ export class Person {
       this.#quote([shorten(question.message, 10_000)]);
     }
     if ("fields" in question) return this.#askForm(question.fields, question.given);
-    const { url, again } = question;
+    const { url } = question;
     if (again) this.#say(`The server waits until you are done at ${url.host}.`);
     await (again ? this.#agree("Enter", "goes on") : this.#askUrl(url));
     return { action: "accept" };
@@ -185,27 +174,29 @@ export class Person {
 
   async #askForm(fields: Field[], given: Content = {}): Promise<ElicitResult> {
     const content = new Map(Object.entries(given));
-    const [only] = fields;
-    if (!only) await this.#agree();
-    else if (fields.length === 1) {
-      // One line is its own review: it is sent with Enter.
-      await this.#fill(content, only, `Enter sends. ${LEAVE}`);
-    } else {
-      this.#say(`Nothing is sent before you have seen it all. ${LEAVE}`);
-      const open = fields.filter(({ name }) => !content.has(name));
-      for (const field of open) await this.#fill(content, field);
-      await this.#review(content, fields);
+    if (fields.length === 0) await this.#agree();
+    // One line is its own review: it is sent with Enter.
+    const isReviewed = fields.length > 1;
+    if (isReviewed) this.#say(`Nothing is sent before you have seen it all. ${LEAVE}`);
+    for (const field of fields.filter(({ name }) => !content.has(name))) {
+      await this.#fill(content, field, isReviewed ? "" : `Enter sends. ${LEAVE}`);
     }
+    if (isReviewed) await this.#review(content, fields);
     return { action: "accept", content: Object.fromEntries(content) };
   }
 
-  async #fill(content: Map<string, Value>, field: Field, hint?: string): Promise<void> {
+  async #fill(content: Map<string, Value>, field: Field, hint = ""): Promise<void> {
     const show = () => {
       this.#quote(["", ...describe(field, this.#width)]);
-      if (hint !== undefined) this.#say(hint);
+      if (hint !== "") this.#say(hint);
     };
-    const parse = (text?: string) =>
-      text ? parseText(field, text) : withoutText(field, text);
+    const parse = (text?: string): Parsed<Value | undefined> => {
+      if (text) return parseText(field, text);
+      if (text === "" && field.default !== undefined) return { value: field.default };
+      if (!field.required) return { value: undefined };
+      if (text === "" || field.kind !== "choices") return { reason: "needs an answer" };
+      return parseText(field, ""); // none of the choices can be an answer
+    };
     const value = await this.#read(show, parse, `Expected: ${expected(field)}. `);
     if (value === undefined) content.delete(field.name);
     else content.set(field.name, value);
@@ -252,11 +243,9 @@ export class Person {
     this.#write(`  ${url.href}\n`);
     this.#say(`Host: ${url.host}`, this.#paint.bold);
     const beware = (text: string) => this.#say(`Beware: ${text}`, this.#paint.yellow);
-    const { hostname, protocol, username } = url;
-    const isLocal = /^(localhost|127\.0\.0\.1|\[::1\])$/.test(hostname);
-    if (protocol !== "https:" && !isLocal) beware("it is not encrypted (http).");
-    if (/(^|\.)xn--/.test(hostname)) beware("its host is not spelled in plain letters.");
-    if (username !== "") beware("what stands before the @ is not the host.");
+    const isLocal = /^(localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname);
+    if (url.protocol !== "https:" && !isLocal) beware("it is not encrypted (http).");
+    if (/(^|\.)xn--/.test(url.host)) beware("its host is not spelled in plain letters.");
     this.#say("It is not opened for you: copy it into your browser, if you trust it.");
     return this.#agree();
   }
@@ -294,7 +283,7 @@ export class Person {
       this.#say(`> ${printable(typed)}`);
       return typed;
     }
-    if (this.hasLeft) throw CANCELLED;
+    if (this.#hasLeft) throw CANCELLED;
     return new Promise<string>((resolve, reject) => {
       this.#prompt = { resolve, reject };
       this.#draw();
@@ -303,9 +292,7 @@ export class Person {
 
   #draw(): void {
     this.#lines.setPrompt("> ");
-    this.#lines.prompt();
-    if (this.#half !== "") this.#lines.write(this.#half);
-    this.#half = "";
+    this.#lines.prompt(true);
   }
 
   #end() {
@@ -334,34 +321,13 @@ export class Person {
     this.#output.write(text);
   }
 
-  /** Takes the prompt off the screen, and what is half typed; the next prompt puts it back. */
-  #lift(): void {
-    const { line } = this.#lines;
-    if (this.hasLeft || (line === "" && !this.#prompt)) return;
-    this.#half += line;
-    // Ctrl-U, which readline has for this, does nothing in a dumb terminal.
+  /** Takes the prompt off the screen, and what is half typed; `#draw` puts back what is kept. */
+  #lift(isKept = true): void {
+    const { line, cursor } = this.#lines;
+    if (this.#hasLeft || (line === "" && !this.#prompt)) return;
     Object.assign(this.#lines, { line: "", cursor: 0 });
     this.#lines.setPrompt("");
     this.#lines.prompt();
-    if (process.env["TERM"] === "dumb") this.#output.write("\n"); // where all stays
+    if (isKept) Object.assign(this.#lines, { line, cursor });
   }
-}
-
-/** A terminal that was hung up can't leave raw mode; readline would throw where nobody catches. */
-function forgiveHangup(input: Input): void {
-  const setRawMode = input.setRawMode?.bind(input);
-  input.setRawMode = (mode) => {
-    try {
-      setRawMode?.(mode);
-    } catch {} // there is no terminal any more
-  };
-}
-
-/** What Enter ("") or /none means. */
-function withoutText(field: Field, text?: string): Parsed<Value | undefined> {
-  if (text === "" && field.default !== undefined) return { value: field.default };
-  if (!field.required) return { value: undefined };
-  if (text === "" || field.kind !== "choices") return { reason: "needs an answer" };
-  const reason = checkValue(field, []); // none of them can be an answer
-  return reason === undefined ? { value: [] } : { reason };
 }

@@ -3,8 +3,15 @@
  * what is being waited for. One owner decides what stands on the screen at the same time.
  */
 import type { Asker, Person, Question } from "./person.ts";
-import type { ElicitResult } from "./schema.ts";
-import { columnsOf, printable, quote, Status, widthOf, type Paint } from "./text.ts";
+import {
+  columnsOf,
+  inline,
+  printable,
+  quote,
+  widthOf,
+  wrap,
+  type Paint,
+} from "./text.ts";
 
 /** Our words and a server's: on one line if it fits, else the server's behind the bar. */
 export function withWords(own: string, theirs: string): string {
@@ -18,12 +25,12 @@ export class Screen {
   readonly paint: Paint;
   /** Called on Ctrl-C at a terminal that asks; an open question has then been cancelled. */
   onInterrupt: (wasAsked: boolean) => void = () => {};
-  readonly #status = new Status(process.stderr);
   readonly #closed = new AbortController();
   /** Questions that are open, or wait for their turn. */
-  readonly #asked = new Set<Promise<ElicitResult>>();
+  #asked = 0;
   #person: Person | undefined;
   #news = "";
+  #status = "";
 
   constructor(paint: Paint) {
     this.paint = paint;
@@ -31,46 +38,36 @@ export class Screen {
 
   /** Prints a line, above the prompt if one is open. */
   say(line: string): void {
-    this.#status.clear();
+    this.#show("");
     if (this.#person) this.#person.print(line);
     else process.stderr.write(`${line}\n`);
   }
 
   /** Puts a question to the person; the signal, or `close`, withdraws it. */
-  async ask(question: Question, asker: Asker, signal?: AbortSignal) {
-    const { signal: closed } = this.#closed;
-    closed.throwIfAborted();
-    this.#status.clear();
-    const withdrawn = signal ? AbortSignal.any([signal, closed]) : closed;
-    const answer = this.#open().then((one) => one.ask(question, asker, withdrawn));
-    this.#asked.add(answer);
-    return answer.finally(() => this.#asked.delete(answer));
-  }
-
-  /** Loaded with the first question: a call without one never needs it. */
-  async #open(): Promise<Person> {
+  async ask(question: Question, asker: Asker, signal = this.#closed.signal) {
+    // Loaded with the first question: a call without one never needs it.
     const { Person } = await import("./person.ts");
-    if (!this.#person) {
-      this.#person = new Person(process.stdin, process.stderr, this.paint);
-      this.#person.onInterrupt = (wasAsked) => this.onInterrupt(wasAsked);
-    }
-    return this.#person;
+    this.#closed.signal.throwIfAborted();
+    this.#show("");
+    this.#person ??= new Person(process.stdin, process.stderr, this.paint);
+    this.#person.onInterrupt = this.onInterrupt;
+    const withdrawn = AbortSignal.any([signal, this.#closed.signal]);
+    this.#asked++;
+    return this.#person.ask(question, asker, withdrawn).finally(() => this.#asked--);
   }
 
   /** Says what is awaited, from the next second on; the returned function ends that. */
   wait(what: string): () => void {
-    let begin = performance.now();
     this.#news = "";
+    let seconds = 0;
     const timer = setInterval(() => {
-      // Behind a question it begins anew: then the person is who is waited for.
-      if (this.#asked.size > 0) begin = performance.now();
-      const seconds = Math.round((performance.now() - begin) / 1000);
-      const text = `Waiting for ${what} … ${seconds} s ${this.#news}`;
-      if (seconds > 0) this.#status.show(text.trimEnd());
+      // During a question the person is who is waited for.
+      seconds = this.#asked > 0 ? 0 : seconds + 1;
+      if (seconds > 0) this.#show(`Waiting for ${what} … ${seconds} s ${this.#news}`);
     }, 1000);
     return () => {
       clearInterval(timer);
-      this.#status.clear();
+      this.#show("");
     };
   }
 
@@ -79,11 +76,19 @@ export class Screen {
     this.#news = news;
   }
 
+  /** Shows one row that comes and goes, cut to the width; "" takes it off. */
+  #show(status: string): void {
+    const { stderr, env } = process;
+    if (!stderr.isTTY || env["TERM"] === "dumb" || status === this.#status) return;
+    const [row, ...more] = wrap(inline(status), columnsOf(stderr) - 2);
+    stderr.write(`\r\x1b[K${row}${more.length > 0 ? "…" : ""}`);
+    this.#status = status;
+  }
+
   /** Takes open questions off the screen, and then the prompt. */
   async close(): Promise<void> {
     this.#closed.abort(new Error("the call has ended"));
-    await Promise.allSettled(this.#asked);
-    this.#status.clear();
-    this.#person?.close();
+    this.#show("");
+    await this.#person?.close();
   }
 }

@@ -4,14 +4,16 @@
  */
 import type { WriteStream } from "node:tty";
 
+type Stream = Partial<Pick<WriteStream, "columns" | "isTTY">>;
+
 /**
  * Makes text from elsewhere safe to print. What moves the cursor, hides, reorders or looks
  * like nothing is written out, as in `\u001b`; newlines stay, tabs become spaces.
  */
 export function printable(text: string): string {
-  const visible = text.replace(/\r\n/g, "\n").replace(/\t/g, "    ");
+  const plain = text.replace(/\r\n/g, "\n").replace(/\t/g, "    ");
   // A heap of accents would cover the rows around it.
-  return visible.replace(HIDDEN, writeOut).replace(/(?<=\p{M}{4})\p{M}/gu, writeOut);
+  return plain.replace(HIDDEN, writeOut).replace(/(?<=\p{M}{4})\p{M}/gu, writeOut);
 }
 
 /** Controls, formats, unassigned; separators; fillers and joiners that show as nothing. */
@@ -36,7 +38,7 @@ export function shorten(text: string, length: number): string {
 // --- Rows of a screen --------------------------------------------------------------------
 
 /** How many columns a stream has: 80 where a terminal says 0, no end where it is a file. */
-export function columnsOf({ columns, isTTY }: Pick<WriteStream, "columns" | "isTTY">) {
+export function columnsOf({ columns, isTTY }: Stream) {
   return columns || (isTTY ? 80 : Infinity);
 }
 
@@ -51,55 +53,28 @@ export function quote(lines: string[], width: number, paint = PLAIN.cyan): strin
 export function wrap(line: string, width: number): string[] {
   const rows: string[] = [];
   let row = "";
-  let used = 0;
+  let room = width;
   for (const character of line) {
-    const columns = widthOf(character);
-    if (used + columns > width) {
+    room -= widthOf(character);
+    if (room < 0) {
       const space = row.lastIndexOf(" ");
       rows.push(space > 0 ? row.slice(0, space) : row);
       row = space > 0 ? row.slice(space + 1) : "";
-      used = widthOf(row);
+      room = width - widthOf(row + character);
     }
     row += character;
-    used += columns;
   }
   return [...rows, row];
 }
 
 /** Scripts and signs of one column. What is not among them is taken for wide, to be safe. */
 const NARROW =
-  /[\u0000-\u10ff\u1160-\u1aff\u1d00-\u2027\u2030-\u20ff\u2190-\u22ff\u2500-\u259f\ua4d0-\ua95f\ua980-\uabff\ufb00-\ufdff\ufe70-\ufeff\uff61-\uffdc]/;
+  /[\u0000-\u10ff\u1160-\u1aff\u1d00-\u2027\u2030-\u20ff\u2190-\u22ff\u2500-\u259f\ua4d0-\ua95f\ua980-\uabff\ufb00-\ufdff\ufe70-\ufeff\uff61-\uffdc]/g;
 
 /** How many columns a text takes at most: none for an accent, two for most of East Asia. */
 export function widthOf(text: string): number {
-  let width = 0;
-  for (const character of text) {
-    width += /[\p{Mn}\p{Me}]/u.test(character) ? 0 : NARROW.test(character) ? 1 : 2;
-  }
-  return width;
-}
-
-/** One line on a terminal that comes and goes; clear it before anything else is written. */
-export class Status {
-  readonly #stream: WriteStream;
-  #isShown = false;
-
-  constructor(stream: WriteStream) {
-    this.#stream = stream;
-  }
-
-  /** Shows the line, or shows it anew, cut to the width: of two rows one would stay. */
-  show(text: string): void {
-    if (!this.#stream.isTTY || process.env["TERM"] === "dumb") return;
-    const [row = "", rest] = wrap(inline(text), columnsOf(this.#stream) - 2);
-    this.#stream.write(`\r\x1b[K${row}${rest === undefined ? "" : "…"}`);
-    this.#isShown = true;
-  }
-
-  clear(): void {
-    if (this.#isShown) this.#stream.write("\r\x1b[K");
-    this.#isShown = false;
-  }
+  const shown = text.replace(/[\p{Mn}\p{Me}]/gu, "");
+  return [...shown].length * 2 - (shown.match(NARROW)?.length ?? 0);
 }
 
 // --- Colours -----------------------------------------------------------------------------
@@ -109,10 +84,8 @@ export const PLAIN = { bold: same, red: same, cyan: same, yellow: same, dim: sam
 export type Paint = typeof PLAIN;
 
 /** Colours for this very stream, or none; what makes them is loaded only where they are seen. */
-export async function loadPaint(
-  { isTTY }: Pick<WriteStream, "isTTY">,
-  { NO_COLOR, FORCE_COLOR, TERM }: NodeJS.ProcessEnv,
-): Promise<Paint> {
+export async function loadPaint({ isTTY }: Stream, env: NodeJS.ProcessEnv) {
+  const { NO_COLOR, FORCE_COLOR, TERM } = env;
   const isForced = FORCE_COLOR ? !/^(0|false)$/.test(FORCE_COLOR) : undefined;
   const isColored = !NO_COLOR && (isForced ?? (isTTY && TERM !== "dumb"));
   return isColored ? (await import("picocolors")).default.createColors(true) : PLAIN;

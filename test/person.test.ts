@@ -303,7 +303,7 @@ test("it warns of what a URL hides", () => {
     ["http://127.0.0.1/", /^(?![^]*Beware)/],
     ["https://пример.example/", /not spelled in plain letters/],
     ["https://xn--e1awd7f.example/", /not spelled in plain letters/],
-    ["https://bank.example@evil.example/", /before the @ is not the host/],
+    ["https://bank.example@evil.example/", /\nHost: evil\.example\n/],
     ["https://example.com/xn--/@", /^(?![^]*Beware)/],
   ];
   return check(BEWARE.map(([url, warning]) => [["n"], page(url), DECLINE, warning]));
@@ -396,10 +396,8 @@ test("it asks one question at a time, and takes off the screen what is withdrawn
   const second = person.ask(one("integer", true, false), asker);
   const third = person.ask(one("email", true, false), asker, late.signal);
   await see(/Name[^]*> $/);
-  assert.ok(person.isAsking);
   assert.doesNotMatch(screen(), /Guests/);
   early.abort(new Error("withdrawn by the server"));
-  assert.ok(!person.isAsking);
   await assert.rejects(first, /withdrawn by the server/);
   await see(/The question was withdrawn\.\n[^]*Guests[^]*> $/);
   late.abort(new Error("never shown"));

@@ -95,6 +95,18 @@ for (const protocol of [MODERN, LEGACY]) {
   );
 }
 
+test("it shows on one row what it waits for, and takes it away", { skip }, async () => {
+  for (const TERM of ["xterm", "dumb"]) {
+    const terminal = openTerminal(["test/peers/waiter.ts"], {
+      columns: 30,
+      env: { TERM },
+    });
+    assert.equal(await terminal.ended, 0);
+    const rows = terminal.raw().split("\r\x1b[K");
+    assert.equal(rows.pop(), TERM === "dumb" ? undefined : "done\r\n");
+  }
+});
+
 const forms = (...args: string[]): Terminal =>
   openTerminal(["client.ts", "--server", "test/forms.ts", ...args]);
 

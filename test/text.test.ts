@@ -1,6 +1,5 @@
 /** Text from elsewhere on a screen: what is written out, where rows break, what is coloured. */
 import assert from "node:assert/strict";
-import { PassThrough } from "node:stream";
 import { test } from "node:test";
 import type { WriteStream } from "node:tty";
 import {
@@ -10,7 +9,6 @@ import {
   PLAIN,
   printable,
   quote,
-  Status,
   widthOf,
   wrap,
 } from "../mcp/text.ts";
@@ -74,27 +72,4 @@ test("it colours where the environment and the stream want it", async () => {
     assert.equal(red("x"), shown, JSON.stringify([env, isTTY]));
   }
   assert.equal(await loadPaint({ isTTY: false }, {}), PLAIN);
-});
-
-test("it shows a status on one row of a terminal, and takes it away", () => {
-  const { TERM } = process.env;
-  const statusOn = (isTTY: boolean, term = "xterm") => {
-    process.env["TERM"] = term;
-    const stream = Object.assign(new PassThrough(), { isTTY, columns: 20 });
-    const status = new Status(stream as unknown as WriteStream);
-    status.clear();
-    status.show("Waiting");
-    status.show("Waiting for\n\u001b[2Ja server that is slow");
-    status.clear();
-    status.clear();
-    return String(stream.read() ?? "");
-  };
-  try {
-    const erase = "\r\u001b[K";
-    assert.equal(statusOn(true), `${erase}Waiting${erase}Waiting for${"…"}${erase}`);
-    assert.equal(statusOn(true, "dumb"), "");
-    assert.equal(statusOn(false), "");
-  } finally {
-    process.env["TERM"] = TERM ?? "";
-  }
 });
