@@ -90,8 +90,8 @@ function talk(protocol: string, action: "accept" | "decline"): Promise<Talk> {
 }
 
 /**
- * Some messages of a talk. Seals, which no two runs share, are shortened to their shape, and an
- * envelope that has been shown before to a sign.
+ * Some messages of a talk. Seals, which no two runs share, are shortened to a sign, and so is an
+ * envelope that has been shown before.
  */
 async function wire(
   protocol: string,
@@ -100,15 +100,18 @@ async function wire(
   to: number,
 ) {
   const messages = (await talk(protocol, action)).slice(from, to);
-  const short = (key: string, value: unknown) =>
-    key === "_meta" && from > 0 ? "…" : value;
+  const short = (key: string, value: unknown) => {
+    if (key !== "_meta" || from === 0 || protocol !== MODERN) return value;
+    const { progressToken } = value as Params;
+    return { "…": 0, progressToken };
+  };
   return messages
     .map(({ from, message }) => {
       const shown = JSON.parse(JSON.stringify(message, short));
       return `${from === "client" ? "→" : "←"} ${pretty(shown)}`;
     })
     .join("\n")
-    .replaceAll('"_meta": "…"', '"_meta": { … }')
+    .replaceAll('"_meta": { "…": 0', '"_meta": { …')
     .replace(/"requestState": "[^"]{13,}"/g, '"requestState": "…"');
 }
 
