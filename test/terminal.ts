@@ -78,12 +78,15 @@ function open(argv: string[], { env = {}, columns = 90 }: Options = {}): Termina
         void ended.then(() => (clearTimeout(limit), fail()));
         watch();
       }),
-    screen: () => plain(shown),
+    screen: () => plain(shown.replace(ERASED_ROW, "")),
     raw: () => shown,
     hangUp: () => void child.kill("SIGKILL"),
     ended,
   };
 }
+
+/** What stood on a row that was wiped: the line that says what is waited for. */
+const ERASED_ROW = /[^\n]*\r\x1b\[K/g;
 
 /** Drops the sequences by which readline moves on its own line. */
 function plain(bytes: string): string {
