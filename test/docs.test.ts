@@ -51,7 +51,7 @@ test("every option in README and docs exists, and the help has them all", async 
   const help = await record("help");
   const known = new Set(help.match(/--[a-z]+/g));
   // Of npm and Node, and of the programs that carry the pair over HTTP.
-  const others = ["--import", "--expose", "--test", "--save"].concat(
+  const others = ["--import", "--no", "--tsconfig", "--save"].concat(
     ["--body", "--header", "--allow"], // mcp-remote
     ["--stdio", "--output", "--stateful", "--port", "--session"], // supergateway
   );
