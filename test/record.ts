@@ -236,8 +236,8 @@ export function declaration(file: string, name: string): string {
   const topLevel = new RegExp(`^${keyword}${word}(?![\\w$])`);
   const method = new RegExp(`^  (async )?${word}\\((.*[({])?$`);
   const find = (start: RegExp) => lines.findIndex((line) => start.test(line));
-  const loop = new RegExp(`^${word} \\(`); // as in `while (…) {`
-  const first = [find(topLevel), find(method), find(loop)].find((at) => at >= 0);
+  const block = new RegExp(`^${word} ?\\(.*[({]$`); // as in `while (…) {` or `serve(() => {`
+  const first = [find(topLevel), find(method), find(block)].find((at) => at >= 0);
   if (first === undefined) throw new Error(`${file} has no ${name}`);
   const indent = /^ */.exec(lines[first] as string)?.[0] ?? "";
   const isEnd = (line: string) =>
