@@ -3,7 +3,7 @@
  * The rows that come out of here hold a server's words, each on one line and printable;
  * the caller puts them behind the bar. Only what a refusal says is in our own words.
  */
-import { checkValue, limits, range } from "./form.ts";
+import { checkValue, range } from "./form.ts";
 import type { Choice, Field, Value } from "./form.ts";
 import { inline, widthOf } from "./text.ts";
 
@@ -50,7 +50,7 @@ const labelOf = ({ value, title }: Choice) =>
 
 /** What a field takes, in a few words of ours. */
 function kindOf(field: Field): string {
-  const [low, high] = limits(field);
+  const { low, high } = field;
   const limit = low > -Infinity || high < Infinity ? `, ${range(low, high)}` : "";
   switch (field.kind) {
     case "string":

@@ -1,9 +1,7 @@
 /**
  * An elicitation form from both ends. A server writes a form as a zod object, which becomes
  * the question, the check and the type of the answer. A client reads the question and checks
- * what it sends back. Both ends turn the schema, a small and flat part of JSON Schema, into
- * a list of fields, and use only fields from there on. Nobody is asked here, and no text is
- * typed or shown.
+ * what it sends back. Both turn the schema, a small and flat part of JSON Schema, into fields.
  *
  * @see https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
  */
@@ -33,11 +31,8 @@ export type Field = Kind & {
   high: number;
 };
 
-// RFC 3986 has one hash, brackets only around an IPv6 address, and no letters beyond ASCII.
-// The URL parser forgives more.
-const PLAIN = "(?:[\\w.~:/?@!$&'()*+,;=-]|%[\\da-f]{2})*";
-const HOST = `[\\w+.-]+://(${PLAIN}@)?\\[[\\da-f:.]+]`;
-const URI = new RegExp(`^(${HOST})?${PLAIN}(#${PLAIN})?$`, "i");
+/** RFC 3986 has no spaces or other letters in a URI, which the URL parser forgives. */
+const URI = /^([\w.~:/?#[\]@!$&'()*+,;=-]|%[\da-f]{2})+$/i;
 
 /** A check, at least as strict as its RFC and as zod's own, and an example. */
 const FORMATS = {
@@ -76,7 +71,6 @@ const RequestedSchema = z.object({
   required: Texts,
 });
 
-const TYPES = ["string", "integer", "number", "boolean", "array", "object", "null"];
 const KNOWN = "a form knows string, number, integer, boolean, enum and array of enum";
 
 /**
@@ -98,7 +92,7 @@ export function readForm(requestedSchema: unknown): Field[] {
 function readField(name: string, json: unknown, required: boolean): Field {
   const property = parseParams(Property, json, `the field ${name}`);
   const [kind, low = -Infinity, high = Infinity] = readKind(property);
-  if (typeof kind === "string") throw unusable(name, kind || foreignType(json));
+  if (typeof kind === "string") throw unusable(name, `${kind}; ${KNOWN}`);
   if (low > high) throw unusable(name, `wants at least ${low} and at most ${high}`);
   const { title = name, description, default: proposed } = property;
   const base = { name, title, description, required, default: undefined, low, high };
@@ -107,7 +101,7 @@ function readField(name: string, json: unknown, required: boolean): Field {
   return field;
 }
 
-/** What a field is, and its limits; or as a clause why it is none, "" for its type. */
+/** What a field is, and its limits; or as a clause why it is none. */
 function readKind(property: z.infer<typeof Property>): [Kind | string, Bound?, Bound?] {
   const { format, items, minLength, maxLength, minItems, maxItems = Infinity } = property;
   const choices = readChoices(property.oneOf, property.enum, property.enumNames);
@@ -120,7 +114,7 @@ function readKind(property: z.infer<typeof Property>): [Kind | string, Bound?, B
       return [{ kind, ...(isFormat(format) && { format }) }, minLength, maxLength];
     case "array": {
       const choices = readChoices(items?.anyOf, items?.enum);
-      if (!choices) return [`is an array of something else than choices; ${KNOWN}`];
+      if (!choices) return ["is an array of something else than choices"];
       return [{ kind: "choices", choices }, minItems, Math.min(maxItems, choices.length)];
     }
     case "integer":
@@ -129,7 +123,7 @@ function readKind(property: z.infer<typeof Property>): [Kind | string, Bound?, B
     case "boolean":
       return [{ kind }];
     default:
-      return [""];
+      return ["has no type that a form has"];
   }
 }
 
@@ -141,23 +135,11 @@ function readChoices(titled: Titled, values?: string[], titles: string[] = []) {
   return choices?.filter(({ value }) => !seen.has(value) && seen.add(value));
 }
 
-/** Says which types came, as far as they are types, and quotes nothing else. */
-function foreignType(json: any): string {
-  if ("$ref" in json) return `is a $ref; ${KNOWN}`;
-  const parts = [json, json.anyOf, json.oneOf, json.allOf].flat().filter(isObject);
-  const types = parts.flatMap(({ type }) => type);
-  const named = TYPES.filter((type) => types.includes(type)).join(" or ");
-  return `has ${named ? `the type ${named}` : "no known type"}; ${KNOWN}`;
-}
-
 function unusable(name: string, reason: string): RpcError {
   return new RpcError(INVALID_PARAMS, `the field ${name} ${reason}`);
 }
 
 // --- Checking values ---------------------------------------------------------------------
-
-/** The least and the most that a field allows, in its own measure. */
-export const limits = ({ low, high }: Field): [number, number] => [low, high];
 
 /** Says a range: `2 to 6`, `at least 2`, `at most 6`. */
 export function range(low: number, high: number): string {

@@ -7,7 +7,6 @@ import {
   fillDefaults,
   formRequest,
   keepContent,
-  limits,
   ownForm,
   range,
   readAnswer,
@@ -99,7 +98,7 @@ const MISFITS: [object, unknown, RegExp][] = [
     "https://example.com/\n",
     "http://é.fr",
   ]
-    .concat("http://a/[b]", "http://a/#b#c", "http://a/%zz", "http://[::1", "https://")
+    .concat("http://a/%zz", "http://[::1", "https://")
     .map((text): [object, unknown, RegExp] => [uri, text, /uri, like/]),
   [uri, `https://example.com/${"a".repeat(10_000)}`, /uri, like/],
   [date, "2026-02-30", /^must be a valid date, like 2026-02-27$/],
@@ -173,26 +172,29 @@ test("it says the limits of a field in its own measure", () => {
     [{ ...letters, minItems: 1, maxItems: 9 }, 1, 3, "1 to 3"],
   ];
   for (const [property, low, high, text] of LIMITS) {
-    assert.deepEqual(limits(field(property)), [low, high]);
+    const { low: least, high: most } = field(property);
+    assert.deepEqual([least, most], [low, high]);
     assert.equal(range(low, high), text);
   }
-  assert.deepEqual(limits(field({ type: "boolean" })), [-Infinity, Infinity]);
+  const { low, high } = field({ type: "boolean" });
+  assert.deepEqual([low, high], [-Infinity, Infinity]);
 });
 
 // --- Forms -------------------------------------------------------------------------------
 
+const NO_TYPE = / has no type that a form has; a form knows string, /;
 const nothing = { type: "null" };
 const FORBIDDEN_FIELDS: [unknown, RegExp][] = [
-  [{ type: "object", properties: {} }, / has the type object; a form knows string, /],
-  [{ type: ["string", "null"] }, / has the type string or null; a form knows/],
-  [{ anyOf: [string, nothing], default: null }, / has the type string or null;/],
-  [{ anyOf: [{ type: "integer" }, string] }, / has the type string or integer;/],
-  [nothing, / has the type null;/],
-  [{ type: "Call 555" }, / has no known type; a form knows [^5]*$/],
-  [{ type: ["Call 555", "string"] }, / has the type string; [^5]*$/],
-  [{ anyOf: "Call 555" }, / has no known type; [^5]*$/],
-  [{}, / has no known type/],
-  [{ $ref: "#/y" }, / is a \$ref; a form knows/],
+  [{ type: "object", properties: {} }, NO_TYPE],
+  [{ type: ["string", "null"] }, NO_TYPE],
+  [{ anyOf: [string, nothing], default: null }, NO_TYPE],
+  [{ anyOf: [{ type: "integer" }, string] }, NO_TYPE],
+  [nothing, NO_TYPE],
+  [{ type: "Call 555" }, NO_TYPE],
+  [{ type: ["Call 555", "string"] }, NO_TYPE],
+  [{ anyOf: "Call 555" }, NO_TYPE],
+  [{}, NO_TYPE],
+  [{ $ref: "#/y" }, NO_TYPE],
   [{ type: "array" }, / is an array of something else than choices; a form knows/],
   [{ type: "array", items: { type: "object" } }, / is an array of something else/],
   [{ type: "array", items: { enum: [1] } }, /: items\.enum\.0: expected string/],
@@ -568,20 +570,20 @@ const Direction = { Up: 1, Down: 2 } as const;
 const ids = z.string().meta({ id: "ids" });
 /** A field, and why no form can have it. */
 const REFUSED: [z.ZodType, RegExp][] = [
-  [z.string().nullable(), /has the type string or null; a form knows string, /],
-  [z.string().nullish(), /has the type string or null;/],
+  [z.string().nullable(), NO_TYPE],
+  [z.string().nullish(), NO_TYPE],
   [ab.nullable(), /; a form knows/],
   [z.literal(null), /: enum\.0: expected string/],
-  [z.object({ y: z.string() }), /has the type object;/],
-  [z.record(z.string(), z.string()), /has the type object;/],
+  [z.object({ y: z.string() }), NO_TYPE],
+  [z.record(z.string(), z.string()), NO_TYPE],
   [
     z.discriminatedUnion("k", [z.object({ k: ab })]),
     /: oneOf\.0\.const: expected string/,
   ],
-  [z.union([z.string(), z.number()]), /has the type string or number;/],
-  [z.union([z.string().min(1), z.number()]), /has the type string or number;/],
-  [z.union([z.literal("a"), z.string()]), /has the type string;/],
-  [z.intersection(z.string().min(1), z.string().max(3)), /has no known type;/],
+  [z.union([z.string(), z.number()]), NO_TYPE],
+  [z.union([z.string().min(1), z.number()]), NO_TYPE],
+  [z.union([z.literal("a"), z.string()]), NO_TYPE],
+  [z.intersection(z.string().min(1), z.string().max(3)), NO_TYPE],
   [z.enum(Direction), /: enum\.0: expected string/],
   [z.literal([1, 2]), /: enum\.0: expected string/],
   [z.literal(true), /: enum\.0: expected string/],
@@ -599,16 +601,16 @@ const REFUSED: [z.ZodType, RegExp][] = [
   [z.unknown(), /is a z\.unknown\(\);/],
   [z.undefined(), /is a z\.undefined\(\);/],
   [z.custom<string>(() => true), /is a z\.custom\(\);/],
-  [z.never(), /has no known type;/],
+  [z.never(), NO_TYPE],
   [z.file(), /is a z\.file\(\);/],
   [z.json(), /; a form knows/],
   [z.boolean().catch(true), /is a z\.catch\(\);/],
   [z.boolean().catch(true).optional(), /is a z\.catch\(\);/],
   [z.array(ab.catch("a")), /is a z\.catch\(\);/],
-  [ids, /is a \$ref; a form knows/],
-  [ids.meta({ title: "T" }).optional(), /is a \$ref;/],
-  [ids.min(2), /is a \$ref;/],
-  [z.int().meta({ id: "int" }).max(3).default(1), /is a \$ref;/],
+  [ids, NO_TYPE],
+  [ids.meta({ title: "T" }).optional(), NO_TYPE],
+  [ids.min(2), NO_TYPE],
+  [z.int().meta({ id: "int" }).max(3).default(1), NO_TYPE],
   [z.array(ab.meta({ id: "ab" })), /is an array of something else/],
   [z.number().gt(0), /excludes its limit; a form has/],
   [z.number().lt(1), /excludes its limit; a form has/],
