@@ -3,8 +3,7 @@
  * The rows that come out of here hold a server's words, each on one line and printable;
  * the caller puts them behind the bar. Only what a refusal says is in our own words.
  */
-import { checkValue, range } from "./form.ts";
-import type { Choice, Field, Value } from "./form.ts";
+import { checkValue, range, type Choice, type Field, type Value } from "./form.ts";
 import { inline, widthOf } from "./text.ts";
 
 /** What a text means, or why it means nothing, as a clause in our own words. */
@@ -14,10 +13,9 @@ export type Parsed<T = Value> = { value: T } | { reason: string };
 
 /** The rows that introduce a field: title, kind, default; description; choices. */
 export function describe(field: Field, width: number): string[] {
-  const { title, description, required } = field;
-  const hasDefault = field.default !== undefined;
-  const optional = hasDefault ? "optional, /none leaves it out" : "optional";
-  const fallback = hasDefault ? ` [${showValue(field, field.default as Value)}]` : "";
+  const { title, description, required, default: proposed } = field;
+  const fallback = proposed === undefined ? "" : ` [${showValue(field, proposed)}]`;
+  const optional = fallback ? "optional, /none leaves it out" : "optional";
   return [
     `${inline(title)} (${kindOf(field)}, ${required ? "required" : optional})${fallback}`,
     ...(description === undefined ? [] : [inline(description, 1000)]),
@@ -31,22 +29,19 @@ function listChoices(choices: Choice[], width: number): string[] {
   const labels = choices.map(
     (choice, index) => (isNumbered ? `${index + 1}) ` : "- ") + labelOf(choice),
   );
+  if (labels.length <= 10) return labels;
   const widest = labels.reduce((most, label) => Math.max(most, widthOf(label)), 0) + 2;
-  const fitting = labels.length <= 10 ? 1 : Math.floor(width / widest);
-  const columns = Math.min(Math.max(fitting, 1), labels.length);
-  const rows = Math.ceil(labels.length / columns);
-  const cells = labels.map((label) => label + " ".repeat(widest - widthOf(label)));
-  return cells.slice(0, rows).map((_, row) => {
-    const across = Array.from({ length: columns }, (_, column) => column * rows + row);
-    return across
-      .map((index) => cells[index] ?? "")
-      .join("")
-      .trimEnd();
-  });
+  const columns = Math.max(Math.floor(width / widest), 1);
+  const rows = Array<string>(Math.ceil(labels.length / columns)).fill("");
+  for (const [index, label] of labels.entries()) {
+    rows[index % rows.length] += label + " ".repeat(widest - widthOf(label));
+  }
+  return rows.map((row) => row.trimEnd());
 }
 
-const labelOf = ({ value, title }: Choice) =>
-  title === value ? inline(value) : `${inline(title)} (${inline(value)})`;
+const fold = (text: string) => text.normalize().replace(/\s+/g, " ").trim().toLowerCase();
+const labelOf = ({ value, title }: Choice, isClear = title === value) =>
+  isClear ? inline(title) : `${inline(title)} (${inline(value)})`;
 
 /** What a field takes, in a few words of ours. */
 function kindOf(field: Field): string {
@@ -73,13 +68,11 @@ export function showValue(field: Field, value: Value): string {
   const items = Array.isArray(value) ? value : [String(value)];
   const choices = "choices" in field ? field.choices : [];
   const names = namesOf(choices);
-  const titles = new Map(
-    choices.map(({ value, title }) => {
-      const isClear = names.get(fold(title)) === value;
-      return [value, isClear ? inline(title) : labelOf({ value, title })];
-    }),
-  );
-  return items.map((item) => titles.get(item) ?? inline(item)).join(", ") || "empty";
+  const labels = new Map<string, string>();
+  for (const one of choices) {
+    labels.set(one.value, labelOf(one, names.get(fold(one.title)) === one.value));
+  }
+  return items.map((item) => labels.get(item) ?? inline(item)).join(", ") || "empty";
 }
 
 // --- What was typed ----------------------------------------------------------------------
@@ -99,16 +92,10 @@ export function parseText(field: Field, text: string): Parsed {
 export function expected(field: Field): string {
   if (!("choices" in field)) return kindOf(field);
   const { kind, choices } = field;
-  const [number, name] =
-    kind === "choice"
-      ? ["a number", "the title or value of a choice"]
-      : ["numbers", "titles or values of choices, with commas between"];
-  return areNumbered(choices)
-    ? `${number} from 1 to ${choices.length}, or ${name}`
-    : name;
+  const number = areNumbered(choices) ? `a number from 1 to ${choices.length}, or ` : "";
+  const several = kind === "choices" ? ", or several with commas between" : "";
+  return `${number}the title or value of a choice${several}`;
 }
-
-const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
 function textToValue(field: Field, text: string): unknown {
   switch (field.kind) {
@@ -116,7 +103,7 @@ function textToValue(field: Field, text: string): unknown {
       return text;
     case "integer":
     case "number":
-      return NUMBER.test(text.trim()) ? Number(text) : text;
+      return text.trim() === "" ? text : Number(text);
     case "boolean":
       if (/^(y|yes|true)$/i.test(text.trim())) return true;
       return /^(n|no|false)$/i.test(text.trim()) ? false : text;
@@ -126,8 +113,8 @@ function textToValue(field: Field, text: string): unknown {
       const pick = picker(field.choices);
       const whole = pick(text); // a value may hold a comma
       if (whole !== undefined) return [whole];
-      const items = text.split(",").filter((item) => item.trim() !== "");
-      const values = new Set(items.map(pick));
+      const items = text.split(",").map((item) => item.trim());
+      const values = new Set(items.filter(Boolean).map(pick));
       return values.has(undefined) ? undefined : [...values];
     }
   }
@@ -137,33 +124,27 @@ function textToValue(field: Field, text: string): unknown {
 function picker(choices: Choice[]): (text: string) => string | undefined {
   const values = new Set(choices.map(({ value }) => value));
   const names = namesOf(choices);
-  const isNumbered = areNumbered(choices);
-  return (text) => {
-    const exact = [text, text.trim()].find((value) => values.has(value));
-    const number = isNumbered && /^\s*\d+\s*$/.test(text) ? Number(text) : 0;
-    return exact ?? choices[number - 1]?.value ?? names.get(fold(text)) ?? undefined;
-  };
+  if (areNumbered(choices)) {
+    choices.forEach(({ value }, index) => names.set(String(index + 1), value));
+  }
+  // An exact value is one, even if another choice has it as its title.
+  return (text) => (values.has(text) ? text : names.get(fold(text)));
 }
 
-/** The value that each title or value means in any case; null where two choices share it. */
-function namesOf(choices: Choice[]): Map<string, string | null> {
-  const names = new Map<string, string | null>();
+/** The value that each title or value means in any case; none where two choices share it. */
+function namesOf(choices: Choice[]): Map<string, string | undefined> {
+  const names = new Map<string, string | undefined>();
   for (const { value, title } of choices) {
     for (const name of new Set([fold(title), fold(value)])) {
-      if (name !== "") names.set(name, names.has(name) ? null : value);
+      names.set(name, names.has(name) ? undefined : value);
     }
   }
   return names;
 }
 
-const fold = (text: string) => text.normalize().replace(/\s+/g, " ").trim().toLowerCase();
-
-/** Whether choices have numbers: not if a number could also be the name of another choice. */
+/** Whether choices have numbers: not if one is the name of another choice. */
 function areNumbered(choices: Choice[]): boolean {
-  return choices.every(({ value, title }, index) =>
-    [value, title].every((name) => {
-      const number = /^\s*\d+\s*$/.test(name) ? Number(name) : 0;
-      return number < 1 || number > choices.length || number === index + 1;
-    }),
+  return choices.every(({ value, title }, at) =>
+    [value, title].every((name) => Number(name) === at + 1 || !/^\s*\d+\s*$/.test(name)),
   );
 }

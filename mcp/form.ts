@@ -1,7 +1,8 @@
 /**
- * An elicitation form from both ends. A server writes a form as a zod object, which becomes
- * the question, the check and the type of the answer. A client reads the question and checks
- * what it sends back. Both turn the schema, a small and flat part of JSON Schema, into fields.
+ * An elicitation form from both ends. A server writes it as a zod object, which becomes the
+ * question, the check and the type of the answer. A client reads the question and checks what
+ * it sends back. Both turn the schema, a small and flat part of JSON Schema, into a list of
+ * fields, and use only those from there on. Nobody is asked here, and nothing typed or shown.
  *
  * @see https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
  */
@@ -17,7 +18,6 @@ type Kind =
   | { kind: "string"; format?: Format }
   | { kind: "integer" | "number" | "boolean" }
   | { kind: "choice" | "choices"; choices: Choice[] };
-type Bound = number | undefined;
 
 export type Field = Kind & {
   name: string;
@@ -31,38 +31,36 @@ export type Field = Kind & {
   high: number;
 };
 
-/** RFC 3986 has no spaces or other letters in a URI, which the URL parser forgives. */
-const URI = /^([\w.~:/?#[\]@!$&'()*+,;=-]|%[\da-f]{2})+$/i;
+// z.url() forgives more than RFC 3986: it trims, and takes letters beyond ASCII.
+const URI = /^[\w.~:/?#[\]@!$&'()*+,;=%-]+$/;
+const Short = z.string().max(10_000); // the patterns of some formats take time
 
-/** A check, at least as strict as its RFC and as zod's own, and an example. */
+/** A check, at least as strict as zod's own, and an example. */
 const FORMATS = {
-  // In RFC 5321 no label of a domain ends with a hyphen.
-  email: [z.email().regex(/^[^@]*@(?!.*-\.)/), "ada@example.com"],
-  // The pattern comes first, because z.url() trims what it checks.
-  uri: [z.string().regex(URI).pipe(z.url()), "https://example.com/page"],
+  email: [Short.pipe(z.email()), "ada@example.com"],
+  uri: [Short.regex(URI).pipe(z.url()), "https://example.com/page"],
   date: [z.iso.date(), "2026-02-27"],
   "date-time": [z.iso.datetime({ offset: true }), "2026-02-27T22:00:00Z"],
 } as const;
 type Format = keyof typeof FORMATS;
 const isFormat = (name: unknown): name is Format => Object.hasOwn(FORMATS, String(name));
-
-const MAX_FORMATTED = 10_000; // no address is longer, and the patterns of some take time
+const mustBe = (name: Format) => `must be a valid ${name}, like ${FORMATS[name][1]}`;
 
 // --- Reading a form ----------------------------------------------------------------------
 
-const Any = z.unknown().optional();
+const Type = optional(z.enum(["string", "integer", "number", "boolean", "array"]));
 const Text = optional(z.string());
 const Texts = optional(z.array(z.string()));
 const Titled = optional(z.array(z.object({ const: z.string(), title: Text })));
 const Limit = optional(z.number()); // JSON can say 1e999, which is no z.number()
-const Count = optional(z.number().nonnegative());
 
 const Property = z.object({
-  ...{ type: Any, title: Text, description: Text, default: Any },
-  ...{ format: Text, minLength: Count, maxLength: Count, minimum: Limit, maximum: Limit },
-  ...{ enum: Texts, enumNames: Texts, oneOf: Titled, minItems: Count, maxItems: Count },
+  ...{ type: Type, title: Text, description: Text, default: z.unknown().optional() },
+  ...{ format: Text, minLength: Limit, maxLength: Limit, minimum: Limit, maximum: Limit },
+  ...{ enum: Texts, enumNames: Texts, oneOf: Titled, minItems: Limit, maxItems: Limit },
   items: optional(z.object({ enum: Texts, anyOf: Titled })),
 });
+type Property = z.infer<typeof Property>;
 
 const RequestedSchema = z.object({
   type: z.literal("object"),
@@ -71,11 +69,8 @@ const RequestedSchema = z.object({
   required: Texts,
 });
 
-const KNOWN = "a form knows string, number, integer, boolean, enum and array of enum";
-
 /**
- * Reads the `requestedSchema` of a form. Keywords that the protocol does not know are
- * ignored, and so is a default that breaks its own field.
+ * Reads the `requestedSchema` of a form. A default that breaks its own field is dropped.
  *
  * @throws {RpcError} -32602 if the protocol forbids the shape, or no answer could satisfy it
  */
@@ -91,8 +86,7 @@ export function readForm(requestedSchema: unknown): Field[] {
 
 function readField(name: string, json: unknown, required: boolean): Field {
   const property = parseParams(Property, json, `the field ${name}`);
-  const [kind, low = -Infinity, high = Infinity] = readKind(property);
-  if (typeof kind === "string") throw unusable(name, `${kind}; ${KNOWN}`);
+  const [kind, low = -Infinity, high = Infinity] = readKind(name, property);
   if (low > high) throw unusable(name, `wants at least ${low} and at most ${high}`);
   const { title = name, description, default: proposed } = property;
   const base = { name, title, description, required, default: undefined, low, high };
@@ -101,20 +95,20 @@ function readField(name: string, json: unknown, required: boolean): Field {
   return field;
 }
 
-/** What a field is, and its limits; or as a clause why it is none. */
-function readKind(property: z.infer<typeof Property>): [Kind | string, Bound?, Bound?] {
+/** What a field is, and its limits. */
+function readKind(name: string, property: Property): [Kind, ...(number | undefined)[]] {
   const { format, items, minLength, maxLength, minItems, maxItems = Infinity } = property;
   const choices = readChoices(property.oneOf, property.enum, property.enumNames);
   // Some servers leave the type of a choice out; only a string can be one.
-  const kind: unknown = property.type ?? (choices && "string");
+  const kind = property.type ?? (choices && "string");
   switch (kind) {
     case "string":
-      if (choices?.length === 0) return ["offers no choice"];
+      if (choices?.length === 0) throw unusable(name, "offers no choice");
       if (choices) return [{ kind: "choice", choices }];
       return [{ kind, ...(isFormat(format) && { format }) }, minLength, maxLength];
     case "array": {
       const choices = readChoices(items?.anyOf, items?.enum);
-      if (!choices) return ["is an array of something else than choices"];
+      if (!choices) throw unusable(name, "is an array of something else than choices");
       return [{ kind: "choices", choices }, minItems, Math.min(maxItems, choices.length)];
     }
     case "integer":
@@ -123,21 +117,18 @@ function readKind(property: z.infer<typeof Property>): [Kind | string, Bound?, B
     case "boolean":
       return [{ kind }];
     default:
-      return ["has no type that a form has"];
+      throw unusable(name, "has no type that a form knows");
   }
 }
 
-type Titled = z.infer<typeof Titled>;
-function readChoices(titled: Titled, values?: string[], titles: string[] = []) {
-  const all = titled ?? values?.map((value, at) => ({ const: value, title: titles[at] }));
-  const choices = all?.map(({ const: value, title = value }) => ({ value, title }));
-  const seen = new Set<string>(); // one that is listed twice is one: the first
-  return choices?.filter(({ value }) => !seen.has(value) && seen.add(value));
+function readChoices(titled: Property["oneOf"], values?: string[], names?: string[]) {
+  const all =
+    titled ?? values?.map((value, at) => ({ const: value, title: names?.[at] }));
+  return all?.map(({ const: value, title = value }) => ({ value, title }));
 }
 
-function unusable(name: string, reason: string): RpcError {
-  return new RpcError(INVALID_PARAMS, `the field ${name} ${reason}`);
-}
+const unusable = (name: unknown, reason: string) =>
+  new RpcError(INVALID_PARAMS, `the field ${name} ${reason}`);
 
 // --- Checking values ---------------------------------------------------------------------
 
@@ -147,8 +138,6 @@ export function range(low: number, high: number): string {
   if (high === Infinity) return `at least ${low}`;
   return low === -Infinity ? `at most ${high}` : `${low} to ${high}`;
 }
-
-const mustBe = (name: Format) => `must be a valid ${name}, like ${FORMATS[name][1]}`;
 
 /** Why the value does not satisfy the field, as a clause; undefined if it does. */
 export function checkValue(field: Field, value: unknown): string | undefined {
@@ -161,8 +150,7 @@ export function checkValue(field: Field, value: unknown): string | undefined {
       const length = [...value].length; // JSON Schema counts characters, not UTF-16 units
       if (!fits(length)) return `must have ${span} characters`;
       if (!field.format) return undefined;
-      const isShort = length <= MAX_FORMATTED;
-      const isValid = isShort && FORMATS[field.format][0].safeParse(value).success;
+      const isValid = FORMATS[field.format][0].safeParse(value).success;
       return isValid ? undefined : mustBe(field.format);
     }
     case "integer":
@@ -189,20 +177,12 @@ export function checkValue(field: Field, value: unknown): string | undefined {
 export function checkContent(fields: Field[], content: Record<string, unknown>) {
   const given = new Map(Object.entries(content));
   for (const field of fields) {
-    // A null leaves a field out, because programs in many languages write it so.
-    const value = given.get(field.name) ?? undefined;
+    const value = given.get(field.name);
     if (value === undefined && !field.required) continue;
     const reason = value === undefined ? "is required" : checkValue(field, value);
     if (reason) return { field, reason };
   }
   return undefined;
-}
-
-/** What is passed on of an answer: the fields of the form, without what null leaves out. */
-export function keepContent(fields: Field[], content: Record<string, unknown>) {
-  const names = new Set(fields.map(({ name }) => name));
-  const given = Object.entries(content).filter(([, value]) => (value ?? null) !== null);
-  return Object.fromEntries(given.filter(([name]) => names.has(name)));
 }
 
 /** The content with the default of every field that it leaves out; nothing overwritten. */
@@ -215,7 +195,7 @@ export function fillDefaults(fields: Field[], content: Content): Content {
 // --- The server's end --------------------------------------------------------------------
 
 /** What the protocol knows of a field and its choices, in the order in which it is written. */
-const KEYWORDS = ["const", ...Object.keys(Property.shape), "anyOf", "$ref"];
+const KEYWORDS = ["const", ...Object.keys(Property.shape), "anyOf"];
 type Json = Record<string, any>;
 type OwnForm = { requestedSchema: object; text: string; fields: Field[] };
 const ownForms = new WeakMap<z.ZodObject, OwnForm>();
@@ -230,15 +210,10 @@ const ownForms = new WeakMap<z.ZodObject, OwnForm>();
 export function ownForm(form: z.ZodObject): OwnForm {
   const known = ownForms.get(form);
   if (known) return known;
-  const isOpen = form.def.catchall && !(form.def.catchall instanceof z.ZodNever);
-  if (isOpen) throw new Error("the form takes unnamed fields; it must be a z.object()");
   try {
-    const both = Object.entries(form.shape).map(writeField);
-    const fields = both.map(([field]) => field);
-    const properties = Object.fromEntries(both.map(([{ name }, json]) => [name, json]));
-    const required = fields.filter((field) => field.required).map(({ name }) => name);
-    const requestedSchema = { type: "object", properties, required };
-    const own = { requestedSchema, text: JSON.stringify(requestedSchema), fields };
+    const requestedSchema = writeForm(form);
+    const text = JSON.stringify(requestedSchema);
+    const own = { requestedSchema, text, fields: readForm(requestedSchema) };
     ownForms.set(form, own);
     return own;
   } catch (error) {
@@ -246,37 +221,41 @@ export function ownForm(form: z.ZodObject): OwnForm {
   }
 }
 
-function writeField([name, schema]: [string, z.core.$ZodType]): [Field, Json] {
-  // z.object() loses what is answered under this name.
-  if (name === "__proto__") throw unusable(name, "needs another name");
-  let proposes = false;
-  const written: Json = z.toJSONSchema(schema, {
+function writeForm(form: z.ZodObject): object {
+  const json = z.toJSONSchema(form, {
     io: "input",
     unrepresentable: "any",
-    override({ zodSchema, jsonSchema }) {
+    override({ zodSchema, jsonSchema, path: [, name] }) {
       const { type } = zodSchema._zod.def;
-      proposes ||= type === "default" || type === "prefault";
-      // A catch makes an answer of anything, and a file looks like a string.
-      const isNone = /^(catch|file)$/.test(type) || Object.keys(jsonSchema).length === 0;
-      if (isNone) throw unusable(name, `is a z.${type}(); ${KNOWN}`);
+      // What zod would fill in, and no form can show.
+      const isHidden =
+        type === "catch" || (type === "default" && !("default" in jsonSchema));
+      if (isHidden)
+        throw unusable(name, "has a .catch(), or a default behind a transform");
     },
   });
-  const { format, items, exclusiveMinimum: above, exclusiveMaximum: below } = written;
-  const { minimum = Math.floor(above) + 1, maximum = Math.ceil(below) - 1 } = written;
-  const excludes = written.type === "number" && (above ?? below) !== undefined;
+  const { properties, required = [] } = parseParams(RequestedSchema, json, "the form");
+  for (const [name, written] of Object.entries(properties)) {
+    const property = writeField(name, written as Json);
+    properties[name] = property;
+    if ("default" in property && !required.includes(name)) required.push(name);
+  }
+  return { type: "object", properties, required };
+}
+
+function writeField(name: string, written: Json): Json {
+  const { items, format, minimum, maximum } = written;
+  const excludes = "exclusiveMinimum" in written || "exclusiveMaximum" in written;
   if (excludes) throw unusable(name, "excludes its limit; a form has .min() and .max()");
   const property = {
     ...writeChoices(written, "oneOf"),
     items: items && writeChoices(items, "anyOf"),
     format: isFormat(format) ? format : undefined,
+    // zod adds the bounds of safe integers.
     minimum: minimum > Number.MIN_SAFE_INTEGER ? minimum : undefined,
     maximum: maximum < Number.MAX_SAFE_INTEGER ? maximum : undefined,
   };
-  const json: Json = JSON.parse(JSON.stringify(property, KEYWORDS));
-  const field = readField(name, json, proposes || schema._zod.optin === undefined);
-  const isBroken = field.default === undefined && (proposes || "default" in json);
-  if (isBroken) throw unusable(name, "has a default that is none of its values");
-  return [field, json];
+  return JSON.parse(JSON.stringify(property, KEYWORDS));
 }
 
 /** zod writes a choice of literals with other keywords than the protocol. */
@@ -294,49 +273,33 @@ export function formRequest(message: string, requestedSchema: object): InputRequ
   return { method: "elicitation/create", params };
 }
 
-export type Answer<T = unknown> =
-  | { action: "accept"; value: T }
-  | { action: "decline" | "cancel" }
-  | { action: "invalid"; reason: string };
+const INVALID = "is not valid"; // only zod minds, and the author has no words for it
+const invalid = (reason: string) => ({ action: "invalid", reason }) as const;
 
 /**
  * Reads what came back for a form: the action first, and the content only if it was accepted.
  * The fields check it before zod does, so that no default fills in what was left out. The
  * reason of an invalid answer is a sentence for the person.
  */
-export async function readAnswer<T extends z.ZodObject>(
-  form: T,
-  response: unknown,
-): Promise<Answer<z.output<T>>> {
+export async function readAnswer<F extends z.ZodObject>(form: F, response: unknown) {
   const result = ElicitResult.safeParse(response);
-  if (!result.success) return { action: "invalid", reason: "That was no answer." };
+  if (!result.success) return invalid("That was no answer.");
   const { action, content } = result.data;
   if (action !== "accept") return { action };
   const { fields } = ownForm(form);
-  const kept = keepContent(fields, content ?? {});
-  const problem = checkContent(fields, kept);
-  if (problem) return invalid(fields, problem.field.name, problem.reason, true);
-  const parsed = await form.safeParseAsync(kept, { error: clauseOf });
+  // A null leaves a field out, because programs in many languages write it so.
+  const given = Object.entries(content ?? {}).filter(([, value]) => value !== null);
+  const answered = Object.fromEntries(given);
+  // One of several fields is named before what is said of it.
+  const start = (one?: Field) => (one && fields.length > 1 ? `${one.title}: ` : "");
+  const problem = checkContent(fields, answered);
+  if (problem) return invalid(`${start(problem.field) || "That "}${problem.reason}.`);
+  const parsed = await form.safeParseAsync(answered, { error: () => INVALID });
   if (parsed.success) return { action, value: parsed.data };
-  const [issue] = parsed.error.issues as [z.core.$ZodIssue & z.core.$ZodRawIssue];
-  return invalid(fields, issue.path[0], issue.message, issue.message === clauseOf(issue));
-}
-
-/** Names the field where there are several. What an author wrote is a sentence already. */
-function invalid(fields: Field[], name: unknown, text: string, isClause: boolean) {
-  const field = fields.length > 1 && fields.find((field) => field.name === name);
-  const start = field ? `${field.title}: ` : isClause ? "That " : "";
-  const reason = `${start}${text}`.replace(/[^.!?…]$/, "$&.");
-  return { action: "invalid" as const, reason };
-}
-
-/** What zod itself minds, and the form had no keyword for, as a clause for the person. */
-function clauseOf(issue: z.core.$ZodRawIssue): string {
-  const { code, origin, minimum: low = -Infinity, maximum: high = Infinity } = issue;
-  const format = String(issue.format).replace("url", "uri").replace("time", "-time");
-  if (isFormat(format)) return mustBe(format);
-  if (code === "not_multiple_of") return `must be a multiple of ${issue.divisor}`;
-  const isLength = code.startsWith("too_") && origin === "string";
-  const span = range(Number(low), Number(high));
-  return isLength ? `must have ${span} characters` : "is not valid";
+  const { path = [], message = INVALID } = parsed.error.issues[0] ?? {};
+  const field = fields.find(({ name }) => name === path[0]);
+  const sentence = message.replace(/[^.!?…]$/, "$&.");
+  if (message !== INVALID) return invalid(start(field) + sentence);
+  const format = field?.kind === "string" && field.format;
+  return invalid(`${start(field) || "That "}${format ? mustBe(format) : INVALID}.`);
 }

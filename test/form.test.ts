@@ -6,7 +6,6 @@ import {
   checkValue,
   fillDefaults,
   formRequest,
-  keepContent,
   ownForm,
   range,
   readAnswer,
@@ -89,7 +88,6 @@ const MISFITS: [object, unknown, RegExp][] = [
   [{ type: "string", minLength: 3, maxLength: 3 }, "ab", /exactly 3 characters$/],
   [{ type: "string", minLength: 3 }, "🙂🙂", /at least 3 characters$/],
   [email, "x", /^must be a valid email, like ada@example\.com$/],
-  [email, "ada@example-.com", /email, like/],
   [email, "a..b@example.com", /email, like/],
   [uri, "example.com", /^must be a valid uri, like https:\/\/example\.com\/page$/],
   ...[
@@ -98,7 +96,7 @@ const MISFITS: [object, unknown, RegExp][] = [
     "https://example.com/\n",
     "http://é.fr",
   ]
-    .concat("http://a/%zz", "http://[::1", "https://")
+    .concat("http://[::1", "https://")
     .map((text): [object, unknown, RegExp] => [uri, text, /uri, like/]),
   [uri, `https://example.com/${"a".repeat(10_000)}`, /uri, like/],
   [date, "2026-02-30", /^must be a valid date, like 2026-02-27$/],
@@ -176,34 +174,27 @@ test("it says the limits of a field in its own measure", () => {
     assert.deepEqual([least, most], [low, high]);
     assert.equal(range(low, high), text);
   }
-  const { low, high } = field({ type: "boolean" });
-  assert.deepEqual([low, high], [-Infinity, Infinity]);
 });
 
 // --- Forms -------------------------------------------------------------------------------
 
-const NO_TYPE = / has no type that a form has; a form knows string, /;
 const nothing = { type: "null" };
 const FORBIDDEN_FIELDS: [unknown, RegExp][] = [
-  [{ type: "object", properties: {} }, NO_TYPE],
-  [{ type: ["string", "null"] }, NO_TYPE],
-  [{ anyOf: [string, nothing], default: null }, NO_TYPE],
-  [{ anyOf: [{ type: "integer" }, string] }, NO_TYPE],
-  [nothing, NO_TYPE],
-  [{ type: "Call 555" }, NO_TYPE],
-  [{ type: ["Call 555", "string"] }, NO_TYPE],
-  [{ anyOf: "Call 555" }, NO_TYPE],
-  [{}, NO_TYPE],
-  [{ $ref: "#/y" }, NO_TYPE],
-  [{ type: "array" }, / is an array of something else than choices; a form knows/],
+  [{ type: "object", properties: {} }, /: type: expected one of "string"\|/],
+  [{ type: ["string", "null"] }, /: type: expected one of /],
+  [nothing, /: type: expected one of /],
+  [{ type: "Call 555" }, /: type: expected one of [^5]*$/],
+  [{ anyOf: [string, nothing], default: null }, / has no type that a form knows$/],
+  [{ anyOf: "Call 555" }, / has no type that a form knows$/],
+  [{}, / has no type that a form knows$/],
+  [{ $ref: "#/y" }, / has no type that a form knows$/],
+  [{ type: "array" }, / is an array of something else than choices$/],
   [{ type: "array", items: { type: "object" } }, / is an array of something else/],
   [{ type: "array", items: { enum: [1] } }, /: items\.enum\.0: expected string/],
   [{ type: "integer", enum: [1, 2] }, /: enum\.0: expected string, received number$/],
   [{ type: "string", oneOf: [{ const: 1 }] }, /: oneOf\.0\.const: expected string/],
   [{ type: "string", enum: [] }, / offers no choice/],
   [JSON.parse('{"type":"number","minimum":1e999}'), /: minimum: expected number/],
-  [{ type: "string", minLength: -1 }, /: minLength: /],
-  [{ type: "array", items: { enum: ["a"] }, minItems: -1 }, /: minItems: /],
   [{ type: "string", title: 5 }, /: title: expected string/],
   [true, /: expected object/],
   [null, /: expected object/],
@@ -302,7 +293,6 @@ test("it keeps a field whose name is one of the language", () => {
     assert.equal(checkContent(fields, filled), undefined);
     const given = JSON.parse(`{${key}:"b","other":1}`);
     assert.equal(JSON.stringify(fillDefaults(fields, given)), `{${key}:"b","other":1}`);
-    assert.equal(JSON.stringify(keepContent(fields, given)), `{${key}:"b"}`);
     assert.equal(checkContent(fields, JSON.parse(`{${key}:5}`))?.reason, "must be text");
   }
 });
@@ -345,7 +335,7 @@ test("it reads titles, and falls back to names and values", () => {
     form({
       a: { type: "boolean", title: "Alive", description: "or not" },
       b: { type: "boolean" },
-      c: { type: "string", enum: ["us", "uk", "us"], enumNames: ["New York"] },
+      c: { type: "string", enum: ["us", "uk"], enumNames: ["New York"] },
       d: {
         type: "array",
         items: { anyOf: [{ const: "s", title: "Small" }, { const: "l" }] },
@@ -410,9 +400,7 @@ test("it finds the first field that is missing or wrong in a whole answer", () =
   const CONTENTS: [Record<string, unknown>, string?, string?][] = [
     [{ a: "x" }],
     [{ a: "x", other: 1 }],
-    [{ a: "x", b: null }],
     [{}, "a", "is required"],
-    [{ a: null }, "a", "is required"],
     [{ a: "x", b: "2" }, "b", "must be a whole number"],
     [{ a: 1, b: "2" }, "a", "must be text"],
   ];
@@ -424,12 +412,6 @@ test("it finds the first field that is missing or wrong in a whole answer", () =
       show(content),
     );
   }
-});
-
-test("it passes on the fields of the form, and no null", () => {
-  const fields = readForm(form({ a: { type: "string" }, b: { type: "integer" } }, ["a"]));
-  assert.deepEqual(keepContent(fields, { a: "", b: null, c: 1 }), { a: "" });
-  assert.deepEqual(keepContent(fields, { a: "x", b: 0 }), { a: "x", b: 0 });
 });
 
 // --- The server's end: what a form becomes -----------------------------------------------
@@ -448,7 +430,7 @@ const WRITTEN: [z.ZodType, object, boolean?][] = [
   [z.string().prefault("a"), { type: "string", default: "a" }],
   [z.string().optional().default("a"), { type: "string", default: "a" }],
   [z.string().default("a").optional(), { type: "string", default: "a" }],
-  [z.string().optional().meta({ default: "a" }), { type: "string", default: "a" }, false],
+  [z.string().optional().meta({ default: "a" }), { type: "string", default: "a" }],
   [z.boolean().default(true), { type: "boolean", default: true }],
   [
     z.string().min(1).max(20).meta({ title: "Ticker", description: "Like NVDA" }),
@@ -480,8 +462,6 @@ const WRITTEN: [z.ZodType, object, boolean?][] = [
   [z.uuid(), { type: "string" }],
   [z.int(), { type: "integer" }],
   [z.int().min(1).max(8), { type: "integer", minimum: 1, maximum: 8 }],
-  [z.int().positive().lt(9), { type: "integer", minimum: 1, maximum: 8 }],
-  [z.int().gt(1.5).lt(8.5), { type: "integer", minimum: 2, maximum: 8 }],
   [z.int32(), { type: "integer", minimum: -2147483648, maximum: 2147483647 }],
   [z.number().min(0).max(0.5), { type: "number", minimum: 0, maximum: 0.5 }],
   [z.number().multipleOf(5), { type: "number" }],
@@ -542,7 +522,7 @@ test("it writes the whole of a form, in its order and without its own title", ()
   const whole = z
     .strictObject({ b: shared, a: shared, c: z.boolean().optional() })
     .refine(() => true)
-    .meta({ title: "A form", id: "form" });
+    .meta({ title: "A form" });
   assert.equal(
     ownForm(whole).text,
     JSON.stringify({
@@ -570,57 +550,45 @@ const Direction = { Up: 1, Down: 2 } as const;
 const ids = z.string().meta({ id: "ids" });
 /** A field, and why no form can have it. */
 const REFUSED: [z.ZodType, RegExp][] = [
-  [z.string().nullable(), NO_TYPE],
-  [z.string().nullish(), NO_TYPE],
-  [ab.nullable(), /; a form knows/],
-  [z.literal(null), /: enum\.0: expected string/],
-  [z.object({ y: z.string() }), NO_TYPE],
-  [z.record(z.string(), z.string()), NO_TYPE],
+  [z.string().nullable(), /: type: expected one of "string"\|"integer"/],
+  [z.string().nullish(), /: type: expected one of /],
+  [ab.nullable(), / has no type that a form knows$/],
+  [z.literal(null), /: type: expected one of /],
+  [z.object({ y: z.string() }), /: type: expected one of /],
+  [z.record(z.string(), z.string()), /: type: expected one of /],
   [
     z.discriminatedUnion("k", [z.object({ k: ab })]),
     /: oneOf\.0\.const: expected string/,
   ],
-  [z.union([z.string(), z.number()]), NO_TYPE],
-  [z.union([z.string().min(1), z.number()]), NO_TYPE],
-  [z.union([z.literal("a"), z.string()]), NO_TYPE],
-  [z.intersection(z.string().min(1), z.string().max(3)), NO_TYPE],
+  [z.union([z.string(), z.number()]), /: type: expected one of /],
+  [z.union([z.literal("a"), z.string()]), / has no type/],
+  [z.intersection(z.string().min(1), z.string().max(3)), / has no type/],
   [z.enum(Direction), /: enum\.0: expected string/],
   [z.literal([1, 2]), /: enum\.0: expected string/],
   [z.literal(true), /: enum\.0: expected string/],
   [z.union([z.literal(1), z.literal(2)]), /: oneOf\.0\.const: expected string/],
-  [z.array(z.string()), /is an array of something else than choices; a form knows/],
+  [z.array(z.string()), / is an array of something else than choices$/],
   [z.array(z.literal([1, 2])), /: items\.enum\.0: expected string/],
   [z.array(z.object({})), /is an array of something else/],
   [z.tuple([ab]), /: items: expected object/],
-  [z.date(), /is a z\.date\(\); a form knows/],
-  [z.date().optional(), /is a z\.date\(\);/],
-  [z.set(ab), /is a z\.set\(\);/],
-  [z.map(ab, ab), /is a z\.map\(\);/],
-  [z.bigint(), /is a z\.bigint\(\);/],
-  [z.any(), /is a z\.any\(\);/],
-  [z.unknown(), /is a z\.unknown\(\);/],
-  [z.undefined(), /is a z\.undefined\(\);/],
-  [z.custom<string>(() => true), /is a z\.custom\(\);/],
-  [z.never(), NO_TYPE],
-  [z.file(), /is a z\.file\(\);/],
-  [z.json(), /; a form knows/],
-  [z.boolean().catch(true), /is a z\.catch\(\);/],
-  [z.boolean().catch(true).optional(), /is a z\.catch\(\);/],
-  [z.array(ab.catch("a")), /is a z\.catch\(\);/],
-  [ids, NO_TYPE],
-  [ids.meta({ title: "T" }).optional(), NO_TYPE],
-  [ids.min(2), NO_TYPE],
-  [z.int().meta({ id: "int" }).max(3).default(1), NO_TYPE],
-  [z.array(ab.meta({ id: "ab" })), /is an array of something else/],
-  [z.number().gt(0), /excludes its limit; a form has/],
-  [z.number().lt(1), /excludes its limit; a form has/],
-  [z.string().min(3).max(2), /wants at least 3 and at most 2/],
-  [z.array(ab).min(3), /wants at least 3 and at most 2/],
-  [z.string().min(2).default("a"), /has a default that is none of its values/],
-  [z.email().default("a"), /has a default that is none of its values/],
-  [z.array(ab).min(1).default([]), /has a default that is none of its values/],
-  [z.string().transform(Number).default(5), /has a default that is none of its values/],
-  [z.int().optional().meta({ default: 1.5 }), /has a default that is none of its values/],
+  [z.date(), / has no type/],
+  [z.set(ab), / has no type/],
+  [z.bigint().optional(), / has no type/],
+  [z.any(), / has no type/],
+  [z.undefined(), / has no type/],
+  [z.custom<string>(() => true), / has no type/],
+  [z.json(), / has no type/],
+  [z.boolean().catch(true), / has a \.catch\(\), or a default behind a transform$/],
+  [z.boolean().catch(true).optional(), / has a \.catch\(\)/],
+  [z.array(ab.catch("a")), / has a \.catch\(\)/],
+  [z.string().transform(Number).default(5), / a default behind a transform$/],
+  [ids, / has no type/],
+  [z.int().meta({ id: "int" }).max(3).default(1), / has no type/],
+  [z.array(ab.meta({ id: "ab" })), / is an array of something else/],
+  [z.number().gt(0), / excludes its limit; a form has/],
+  [z.int().lt(1), / excludes its limit; a form has/],
+  [z.string().min(3).max(2), / wants at least 3 and at most 2/],
+  [z.array(ab).min(3), / wants at least 3 and at most 2/],
 ];
 
 test("it refuses a form that the protocol does not know, and names the field", () => {
@@ -628,10 +596,7 @@ test("it refuses a form that the protocol does not know, and names the field", (
     z.object({ ok: z.string(), x }),
     new RegExp(`^the field x.*${reason.source}`),
   ]);
-  const named = Object.fromEntries([["__proto__", z.string()]]);
-  forms.push([z.object(named), /^the field __proto__ needs another name$/]);
-  forms.push([z.looseObject({}), /^the form takes unnamed fields;/]);
-  forms.push([z.object({}).catchall(z.string()), /^the form takes unnamed fields;/]);
+  forms.push([z.object({}).meta({ id: "whole" }), /^the form: type: /]);
   for (const [refused, reason] of forms) {
     assert.throws(
       () => ownForm(refused),
@@ -681,11 +646,6 @@ const ANSWERS: [z.ZodObject, unknown, unknown][] = [
   [Ticker, { action: "decline", content: {} }, { action: "decline" }],
   [Ticker, { action: "cancel", content: null }, { action: "cancel" }],
   [Ticker, accept({ ticker: " a ", b: 1 }), { action: "accept", value: { ticker: "A" } }],
-  [
-    z.strictObject({ a: ab }),
-    accept({ a: "a", b: 1 }),
-    { action: "accept", value: { a: "a" } },
-  ],
   [z.object({}), accept(), { action: "accept", value: {} }],
   [z.object({}), accept({ b: 1 }), { action: "accept", value: {} }],
   [Booking, accept({ ...booking, note: null }), { action: "accept", value: booking }],
@@ -734,7 +694,7 @@ const INVALID: [z.ZodObject, unknown, string][] = [
     accept({ ...booking, day: "now" }),
     "Day: must be a valid date, like 2026-02-27.",
   ],
-  [Booking, accept({ ...booking, note: " a" }), "Note: must have at least 2 characters."],
+  [Booking, accept({ ...booking, note: " a" }), "Note: is not valid."],
   [Booking, accept({ ...booking, size: 6, late: true }), "A large party comes early."],
   [Booking, accept({ ...booking, note: "no" }), "Note: Say yes!"],
   // What the form had no keyword for, zod minds.
@@ -746,12 +706,7 @@ const INVALID: [z.ZodObject, unknown, string][] = [
   ],
   [one(z.string().refine((x) => x === "a")), accept({ x: "b" }), "That is not valid."],
   [one(z.uuid()), accept({ x: "b" }), "That is not valid."],
-  [
-    one(z.string().trim().max(3).min(2)),
-    accept({ x: "a " }),
-    "That must have at least 2 characters.",
-  ],
-  [one(z.number().multipleOf(5)), accept({ x: 4 }), "That must be a multiple of 5."],
+  [one(z.number().multipleOf(5)), accept({ x: 4 }), "That is not valid."],
   [
     one(z.iso.datetime()),
     accept({ x: "2026-02-27T22:00:00+01:00" }),
