@@ -27,7 +27,8 @@ export async function connect(start: () => Server, options: Options): Promise<Se
     if ("version" in found) return openModern(link, found.version, found.name, options);
     if (protocol !== mcp.MODERN_VERSIONS[0])
       return await openLegacy(link, () => new Link(start(), options), options);
-    const reason = `the server does not speak ${mcp.MODERN_VERSIONS}: ${found.why}`;
+    const wanted = protocol === "auto" ? mcp.MODERN_VERSIONS[0] : protocol;
+    const reason = `the server does not speak ${wanted}: ${found.why}`;
     throw new ConnectionError(`${reason}; without --protocol its own version is used`);
   } catch (error) {
     await link.server.stop();
