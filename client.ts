@@ -286,7 +286,7 @@ async function open(settings: Settings, screen: Screen, ended: AbortController) 
   const answerer = answererFor(settings, hasPerson ? ask : undefined, ended);
   session = await connect(() => started.pop() ?? start(), {
     self: SELF,
-    ...settings,
+    ...settings, // protocol and timeoutMs
     answerer,
     signal,
     onNote,
@@ -320,8 +320,8 @@ async function call({ session, settings, screen, signal }: Client): Promise<void
   if (list) return write(json ? printable(JSON.stringify(tools)) : fitted(listOf(tools)));
   const tool = settings.tool ?? chooseTool(tools);
   const args = { ...settings.args, ...(ticker !== undefined && { ticker }) };
-  const result = await callTool(session, tool, args, signal);
-  await screen.close(); // a question may still be open, whose answer nobody waits for
+  const called = callTool(session, tool, args, signal);
+  const result = await called.finally(() => screen.close()); // with what nobody waits for
   const { structuredContent, content, isError } = result;
   const text = textOf(result);
   if (isError) throw new Failure(1, "The tool failed:", text || "(no reason given)");
@@ -336,7 +336,7 @@ async function call({ session, settings, screen, signal }: Client): Promise<void
 }
 
 /** What may help after a failed call; it may take a look at the server's tools. */
-async function hintFor(error: unknown, { session, settings, canAsk }: Client) {
+async function hintFor(error: unknown, { session, settings, signal, canAsk }: Client) {
   const { tool, protocol } = settings;
   const { code } = error as RpcError;
   const { exitCode, theirs: reason } = failureOf(error);
@@ -352,7 +352,7 @@ async function hintFor(error: unknown, { session, settings, canAsk }: Client) {
   }
   if (tool === undefined) return code === -32601 ? "Name a tool with --tool." : undefined;
   const { listTools } = await import("./mcp/connect.ts");
-  const names = namesOf(await listTools(session).catch(() => []));
+  const names = namesOf(await listTools(session, signal).catch(() => []));
   const isKnown = names.length === 0 || names.includes(tool);
   return isKnown ? undefined : withWords(CHOOSE, names.join(", "));
 }

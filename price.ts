@@ -78,7 +78,6 @@ export async function lookUp(
   const query = `s=${encodeURIComponent(symbol.stooq)}&f=sd2t2ohlcvn&h&e=csv`;
   const url = `${server.replace(/\/+$/, "")}/q/l/?${query}`;
   if (!URL.canParse(url)) return nothing("STOOQ_URL is not a URL.");
-  signal?.throwIfAborted();
   const late = new AbortController();
   const startClock = () => void setTimeout(() => late.abort(), deadlineMs).unref();
   const gaveUp = AbortSignal.any(signal ? [signal, late.signal] : [late.signal]);
@@ -120,7 +119,7 @@ const AGENT_OPTIONS = {
   timeout: DEADLINE_MS,
 };
 
-/** One GET, which follows no redirect. `onTurn` is called when it leaves the queue. */
+/** One GET; no redirect is followed. `onTurn` is called when it leaves the queue. */
 async function request(url: string, signal: AbortSignal, onTurn: () => void) {
   // Loaded late to start fast. For the same reason not fetch, whose first call is slow.
   const { protocol } = new URL(url);
@@ -181,8 +180,8 @@ function unknown({ shown, stooq }: StockSymbol): Lookup {
     : { found: "unknown symbol", reason: `${asked}.` };
 }
 
-/** Gives the value of a column, found by name and not by position. */
-type Row = (column: string) => string | undefined;
+/** What is known of one symbol, by the names of the columns. */
+type Row = Record<string, string | undefined>;
 
 /** The rows of the CSV. Throws if it is not the one we know. */
 async function readRows(csv: string): Promise<Row[]> {
@@ -190,49 +189,37 @@ async function readRows(csv: string): Promise<Row[]> {
   // Relaxed, because a name may hold quotes and commas without being quoted.
   const relaxed = { relax_quotes: true, relax_column_count_more: true };
   const options = { ...relaxed, skip_empty_lines: true };
-  const [names = [], ...lines]: string[][] = parse(csv, options);
-  const header = names.map((name) => name.trim());
+  const [header = [], ...lines]: string[][] = parse(csv, options);
   if (!header.includes("Symbol") || !header.includes("Close"))
     throw new Error("other CSV");
-  const valueOf = (cell = "") =>
-    /^\s*(N\/[DA]|-|)\s*$/i.test(cell) ? undefined : cell.trim();
   const last = header.length - 1;
-  for (const line of lines) {
+  const valueOf = (cell = "") => (/^(N\/D)?$/.test(cell) ? undefined : cell);
+  return lines.map((line) => {
     // A name with commas makes more cells than columns. So do numbers with commas (230,1),
     // but they shift the price, and a number stands where the name should begin.
     const isName = header[last] === "Name" && /\p{L}/u.test(valueOf(line[last]) ?? "");
     if (line.length > header.length && !isName) throw new Error("shifted");
     line.push(line.splice(last).join(","));
-  }
-  return lines.map((line) => (column) => valueOf(line[header.indexOf(column)]));
+    return Object.fromEntries(header.map((name, at) => [name, valueOf(line[at])]));
+  });
 }
 
 function readQuote(rows: Row[], symbol: StockSymbol): Lookup {
   if (rows.length === 0) return unknown(symbol);
-  // A row of another symbol must not pass for the one that was asked; of several days the
-  // last counts, and ISO dates sort as text.
-  const [row] = rows
-    .filter((row) => readSymbol(row("Symbol") ?? "")?.stooq === symbol.stooq)
-    .sort((a, b) => (b("Date") ?? "").localeCompare(a("Date") ?? ""));
+  // A row of another symbol must not pass for the one that was asked.
+  const row = rows.find((row) => readSymbol(row["Symbol"] ?? "")?.stooq === symbol.stooq);
   if (!row) return UNREADABLE;
-  if (row("Close") === undefined) return unknown(symbol);
-  const [price = NaN, low = NaN, high = NaN] = ["Close", "Low", "High"].map((column) =>
-    Number(/^\d+(\.\d+)?$/.exec(row(column) ?? "")?.[0]),
+  const { Close, Low, High, Time: time = "", Name: name = "" } = row;
+  if (Close === undefined) return unknown(symbol);
+  const [price = NaN, low = NaN, high = NaN] = [Close, Low, High].map((value = "") =>
+    /^\d+(\.\d+)?$/.test(value) ? Number(value) : NaN,
   );
   // Low and high may be missing: no comparison with NaN is true.
   const isPrice = price > 0 && price < Infinity && !(price < low || price > high);
-  const date = z.iso.date().safeParse(row("Date"));
-  if (!isPrice || !date.success) return UNREADABLE;
-  const [time = "", name = ""] = ["Time", "Name"].map(row);
-  return {
-    found: "quote",
-    quote: {
-      symbol: symbol.shown,
-      price,
-      date: date.data,
-      ...(/^\d\d:\d\d(:\d\d)?$/.test(time) && { time }),
-      ...(/^\P{C}{1,100}$/u.test(name) && { name }),
-      source: "stooq",
-    },
-  };
+  const { data: date } = z.iso.date().safeParse(row["Date"]);
+  if (!isPrice || date === undefined) return UNREADABLE;
+  const quote: Quote = { symbol: symbol.shown, price, date, source: "stooq" };
+  if (/^\d\d:\d\d(:\d\d)?$/.test(time)) quote.time = time;
+  if (/^\P{C}{1,100}$/u.test(name)) quote.name = name;
+  return { found: "quote", quote };
 }

@@ -11,6 +11,7 @@ import {
   INVALID_PARAMS,
   METHOD_NOT_FOUND,
   RpcError,
+  type Context,
   type Params,
 } from "./peer.ts";
 import {
@@ -75,12 +76,9 @@ export async function answerQuestion(
 export class GaveUp extends ConnectionError {}
 GaveUp.prototype.name = "GaveUp";
 
-type Context = { readonly signal: AbortSignal };
-
 /**
- * Remembers the page that the person was sent to. A second question for the same URL (`again`),
- * and a round without a question, then wait for the person: a sign-in takes longer than any
- * number of quick rounds.
+ * Remembers the page that the person was sent to. A second question for the same URL (`again`)
+ * and a round without a question then wait for the person, however long a sign-in takes.
  */
 export function withPages(
   put: (q: InputRequest, again: boolean, context: Context) => Promise<InputResponse>,
@@ -89,11 +87,8 @@ export function withPages(
   return {
     async ask(question: InputRequest, context: Context): Promise<InputResponse> {
       const { mode, url } = question.params;
-      const answer = await put(
-        question,
-        page !== undefined && page.params["url"] === url,
-        context,
-      );
+      const again = page !== undefined && page.params["url"] === url;
+      const answer = await put(question, again, context);
       if (mode === "url" && answer["action"] === "accept") page = question;
       return answer;
     },

@@ -1,7 +1,4 @@
-/**
- * The clock of a connection: it stands still while a person is being asked, so no time limit
- * runs out because somebody thinks.
- */
+/** The clock of a connection. No time limit runs out because somebody thinks. */
 import type { Answerer } from "./answer.ts";
 
 export class Clock {
@@ -16,19 +13,17 @@ export class Clock {
 
   /** The same answerer; the clock stands still while it is busy. */
   around({ form, url }: Answerer): Answerer {
-    const pausing =
-      <Args extends unknown[], Answer>(ask: (...args: Args) => Promise<Answer>) =>
-      async (...args: Args) => {
-        if (this.#asking++ === 0) this.#stoppedAt = performance.now();
-        try {
-          return await ask(...args);
-        } finally {
-          if (--this.#asking === 0) {
-            this.#stoodStill += performance.now() - this.#stoppedAt;
-          }
-        }
-      };
-    return { form: pausing(form), ...(url && { url: pausing(url) }) };
+    return {
+      form: (question, signal) => this.#during(form(question, signal)),
+      url: url && ((page, signal) => this.#during(url(page, signal))),
+    };
+  }
+
+  #during<Answer>(asking: Promise<Answer>): Promise<Answer> {
+    if (this.#asking++ === 0) this.#stoppedAt = performance.now();
+    return asking.finally(() => {
+      if (--this.#asking === 0) this.#stoodStill += performance.now() - this.#stoppedAt;
+    });
   }
 
   /** Calls `expire` once `ms` have counted since the last restart, or ten times as many. */

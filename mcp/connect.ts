@@ -1,6 +1,6 @@
 /**
- * The client's door: starts a server, finds out which era it belongs to with one question, and
- * opens a session of that era. Whoever has the session can't tell which one it is.
+ * The client's door: starts a server, finds out its era with one question, and opens a session
+ * of that era. Whoever has the session can't tell which one it is.
  *
  * @see https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio
  */
@@ -27,7 +27,8 @@ export async function connect(start: () => Server, options: Options): Promise<Se
     if ("version" in found) return openModern(link, found.version, found.name, options);
     if (protocol !== mcp.MODERN_VERSIONS[0])
       return await openLegacy(link, () => new Link(start(), options), options);
-    const reason = `the server does not speak ${protocol}: ${found.why}`;
+    const wanted = protocol === "auto" ? mcp.MODERN_VERSIONS[0] : protocol;
+    const reason = `the server does not speak ${wanted}: ${found.why}`;
     throw new ConnectionError(`${reason}; without --protocol its own version is used`);
   } catch (error) {
     await link.server.stop();
@@ -47,7 +48,7 @@ async function probe(link: Link, options: Options, isRetry = false): Promise<Fou
   const params = { _meta: envelope(preferred, options) };
   const limits = { timeoutMs: probeMs, signal, isFirst: true };
   const first = link.send("server/discover", params, limits);
-  const reply: unknown = await first.catch((error) => error);
+  const reply = await first.catch((error: unknown) => error);
 
   const discovery = mcp.DiscoverResult.safeParse(reply);
   if (discovery.success) {
@@ -55,9 +56,9 @@ async function probe(link: Link, options: Options, isRetry = false): Promise<Fou
     const name = mcp.nameOf(mcp.meta(discovery.data)[mcp.SERVER_INFO]);
     return { version: choose(supportedVersions), name };
   }
-  const isNone = { why: "it answered server/discover with no list of versions" };
-  if (!(reply instanceof RpcError))
-    return reply instanceof Error ? { why: reply.message } : isNone;
+  if (reply instanceof ConnectionError) return { why: reply.message };
+  const answered = "it answered server/discover with";
+  if (!(reply instanceof RpcError)) return { why: `${answered} no list of versions` };
   switch (reply.code) {
     case mcp.UNSUPPORTED_VERSION:
       choose(mcp.UnsupportedVersion.safeParse(reply.data).data?.supported ?? []);
@@ -68,20 +69,19 @@ async function probe(link: Link, options: Options, isRetry = false): Promise<Fou
     case mcp.HEADER_MISMATCH:
       return { version: preferred };
     default:
-      return { why: `it answered server/discover with error ${reply.code}` };
+      return { why: `${answered} error ${reply.code}` };
   }
 }
 
 function choose(theirs: string[]): string {
-  const version = mcp.MODERN_VERSIONS.find((ours) => theirs.includes(ours));
+  const isTheirs = (version: string) => theirs.includes(version);
+  const version = mcp.MODERN_VERSIONS.find(isTheirs);
   if (version !== undefined) return version;
-  const older = mcp.LEGACY_VERSIONS.find((ours) => theirs.includes(ours));
-  const ours = [...mcp.MODERN_VERSIONS, ...mcp.LEGACY_VERSIONS].join(", ");
-  const spoken = theirs.join(", ") || "none that it names";
+  const older = mcp.LEGACY_VERSIONS.find(isTheirs);
   const hint = older ? `; --protocol ${older} tries it with a handshake` : "";
-  throw new ConnectionError(
-    `no version in common: the server speaks ${spoken}, this client ${ours}${hint}`,
-  );
+  const ours = [...mcp.MODERN_VERSIONS, ...mcp.LEGACY_VERSIONS].join(", ");
+  const both = `the server speaks ${theirs.join(", ") || "none that it names"}`;
+  throw new ConnectionError(`no version in common: ${both}, this client ${ours}${hint}`);
 }
 
 /** The server's tools, page by page, until there are no more or a cursor comes twice. */
@@ -89,13 +89,10 @@ export async function listTools(session: Session, signal?: AbortSignal) {
   const tools: mcp.ListedTool[] = [];
   const cursors = new Set<string>();
   for (let params = {}; ;) {
-    const page = await session.request("tools/list", params, signal);
-    const { tools: more, nextCursor: cursor } = mcp.parseResult(
-      mcp.ListToolsResult,
-      page,
-      "tools/list",
-    );
-    tools.push(...more);
+    const result = await session.request("tools/list", params, signal);
+    const page = mcp.parseResult(mcp.ListToolsResult, result, "tools/list");
+    const cursor = page.nextCursor;
+    tools.push(...page.tools);
     if (cursor === undefined || cursors.has(cursor)) return tools;
     cursors.add(cursor);
     params = { cursor };

@@ -65,14 +65,11 @@ export function serveLegacy(modern: Handler, peer: Peer): Handler {
 
 /** The answer to `initialize`: what a modern client would discover. */
 async function welcome(client: mcp.InitializeParams, modern: Handler, context: Context) {
-  const { protocolVersion: asked } = client;
+  const isKnown = mcp.LEGACY_VERSIONS.includes(client.protocolVersion);
+  const protocolVersion = isKnown ? client.protocolVersion : mcp.LEGACY_VERSIONS[0];
   const discovery = await modern("server/discover", envelop({}, client), context);
-  const { capabilities, _meta } = discovery as Params;
-  return {
-    protocolVersion: mcp.LEGACY_VERSIONS.includes(asked) ? asked : mcp.LEGACY_VERSIONS[0],
-    capabilities,
-    serverInfo: mcp.meta({ _meta })[mcp.SERVER_INFO],
-  };
+  const { capabilities, ...rest } = discovery as Params;
+  return { protocolVersion, capabilities, serverInfo: mcp.meta(rest)[mcp.SERVER_INFO] };
 }
 
 /** The params as a modern client would send them. Answers and states are ours to add. */
@@ -107,9 +104,8 @@ async function interpret(
   } catch (error) {
     // To these clients a question that can't be asked or answered is a failed call.
     const cantAsk = error instanceof RpcError && error.code === mcp.MISSING_CAPABILITY;
-    const isOver = cantAsk || error instanceof ConnectionError;
-    if (isOver) return failure(`${error.message}.`);
-    throw error;
+    if (!cantAsk && !(error instanceof ConnectionError)) throw error;
+    return failure(`${error.message}.`);
   }
 }
 
@@ -120,8 +116,7 @@ async function askClient(
   ready: Promise<void> | undefined,
   signal: AbortSignal,
 ): Promise<mcp.InputResponse> {
-  const late = () =>
-    new ConnectionError("The client did not answer the question in time");
+  const late = () => new ConnectionError("The client did not answer in time");
   if (ready) {
     const limit = sleep(QUESTION_MS, late, { signal, ref: false });
     if ((await Promise.race([ready, limit])) === late) throw late();

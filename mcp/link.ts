@@ -1,6 +1,6 @@
 /**
- * A started server and our end of the connection to it, every request under a time limit. Each
- * era makes its `Session` of a link.
+ * A started server and our end of the connection to it, with a time limit for every request.
+ * Each era makes its `Session` of a link.
  */
 import type { Answerer } from "./answer.ts";
 import { Clock } from "./clock.ts";
@@ -50,9 +50,10 @@ export class Link {
   readonly peer: Peer;
   /** The answerer of the options. The clock stands still while it is busy. */
   readonly answerer: Answerer | undefined;
+  /** Aborts when the server has gone. */
+  readonly gone: AbortSignal;
   readonly #options: Options;
   readonly #clock = new Clock();
-  readonly #gone = new AbortController();
   /** By progress token, what starts the time of a request anew. */
   readonly #restarts = new Map<unknown, () => void>();
   #tokens = 0;
@@ -71,17 +72,15 @@ export class Link {
       const text = method === "notifications/message" ? data : message;
       if (typeof text === "string") onProgress?.(text);
     };
+    const gone = new AbortController();
+    this.gone = gone.signal;
     void server.gone.then((cause) => {
-      this.#gone.abort(new ConnectionError(cause));
-      peer.close(this.gone.reason);
+      const reason = new ConnectionError(cause);
+      gone.abort(reason);
+      peer.close(reason);
       void peer.finish(0); // takes the server's questions off the screen
     });
     void peer.listen();
-  }
-
-  /** Aborts when the server has gone. */
-  get gone(): AbortSignal {
-    return this.#gone.signal;
   }
 
   /**
@@ -91,12 +90,9 @@ export class Link {
   async send(
     method: string,
     params: Params,
-    {
-      signal,
-      isFirst = false,
-      timeoutMs = this.#options.timeoutMs ?? 60_000,
-    }: { signal?: AbortSignal | undefined; isFirst?: boolean; timeoutMs?: number } = {},
+    options: Pick<Options, "signal" | "timeoutMs"> & { isFirst?: boolean } = {},
   ): Promise<unknown> {
+    const { signal, isFirst, timeoutMs = this.#options.timeoutMs ?? 60_000 } = options;
     const progressToken = ++this.#tokens;
     const _meta = { ...meta(params), progressToken };
     const isLong = method === "tools/call";

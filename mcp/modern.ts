@@ -11,7 +11,6 @@ import { anySignal, type Link, type Options, type Session } from "./link.ts";
 import {
   ConnectionError,
   INVALID_PARAMS,
-  isObject,
   METHOD_NOT_FOUND,
   RpcError,
   type Context,
@@ -29,9 +28,8 @@ import type { Round, Tool, Tools } from "./tool.ts";
 const CACHE = { ttlMs: 3_600_000, cacheScope: "public" };
 
 /**
- * Serves requests that carry their own envelope. It sees nothing but the request: neither the
- * connection nor what came before, so any process with the same tools and key can serve the
- * next round.
+ * Serves requests that carry their own envelope. It sees nothing but the request, so any
+ * process with the same tools and key can serve the next round.
  *
  * @throws {RpcError} -32022 another version, -32601 no such method, -32602 malformed or no
  *   such tool, -32021 the client has not declared what a question takes
@@ -55,9 +53,8 @@ export function serveModern(tools: Tools, self: mcp.Implementation): Handler {
   };
   return async (method, params, context) => {
     const { [mcp.PROTOCOL_VERSION]: requested } = mcp.meta(params);
-    if (typeof requested === "string" && !mcp.MODERN_VERSIONS.includes(requested)) {
-      const supported = mcp.MODERN_VERSIONS;
-      const data = { supported, requested };
+    const data = { supported: mcp.MODERN_VERSIONS, requested };
+    if (typeof requested === "string" && !data.supported.includes(requested)) {
       throw new RpcError(mcp.UNSUPPORTED_VERSION, "Unsupported protocol version", data);
     }
     const serve = Object.hasOwn(methods, method) ? methods[method] : undefined;
@@ -111,9 +108,10 @@ async function callTool(tools: Tools, params: Params, context: Context): Promise
 
 function cantAsk(name: string, { inputSchema }: Tool, key: string): string {
   const reason = `${name} has to ask the user for ${key}, and this client can't be asked`;
-  const { properties } = inputSchema as Params;
-  const isArgument = isObject(properties) && Object.hasOwn(properties, key);
-  return isArgument ? `${reason}: pass ${key} as an argument` : reason;
+  const { properties = {} } = inputSchema as { properties?: object };
+  return Object.hasOwn(properties, key)
+    ? `${reason}: pass ${key} as an argument`
+    : reason;
 }
 
 /** The capability that a question takes and the client has not declared. */

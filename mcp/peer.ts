@@ -5,8 +5,8 @@
  * serves. It starts no process and sets no time limit.
  */
 import { isUtf8 } from "node:buffer";
-import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
+import { setImmediate as turn } from "node:timers/promises";
 import { inspect } from "node:util";
 
 export type Id = string | number;
@@ -27,7 +27,6 @@ export const INTERNAL_ERROR = -32603;
 export const MAX_LINE_BYTES = 32 * 1024 * 1024; // a longer line is refused and skipped
 const BATCH_BYTES = 2048; // what is written at once, when there is more
 const LINES_A_TURN = 1000; // then timers and Ctrl-C get their turn
-const FULL_CHUNK_BYTES = 64 * 1024; // after one, Node reads on in the same turn
 
 /** The error that travels: an `error` response, received or to be sent. */
 export class RpcError extends Error {
@@ -144,32 +143,19 @@ export class Peer {
 
   /** Reads messages until the input ends, whether in peace or in an error. */
   async listen(): Promise<void> {
-    this.#input.on("data", (chunk: Buffer) => {
-      this.#lines.chunk = chunk;
-      this.#read(chunk.length < FULL_CHUNK_BYTES ? LINES_A_TURN : 0);
-    });
-    const note = ({ message }: Error) => this.onNote(`the input broke: ${message}`);
-    // A stream that is destroyed closes without an end.
-    const ends = ["end", "close"].map((event) => once(this.#input, event));
-    await Promise.race(ends).catch(note);
-    // The end comes while lines still wait for their turn.
-    while (this.#lines.chunk.length > 0) await new Promise((next) => setImmediate(next));
-    if (this.#lines.length > 0) this.onNote("the input ended within a line");
-  }
-
-  #read(most: number): void {
-    for (; most > 0; most--) {
-      const line = this.#lines.next();
-      if (line === undefined) return void this.#input.resume();
-      try {
-        this.#receive(line);
-      } catch (error) {
-        // One message that we fail at must not end the reading of all others.
-        this.onNote(`failed to handle a message: ${inspect(error)}`);
+    let count = 0;
+    try {
+      for await (const chunk of this.#input) {
+        for (const line of this.#lines.split(chunk)) {
+          this.#receive(line);
+          if (++count % LINES_A_TURN === 0) await turn();
+        }
+        await turn();
       }
+    } catch (error) {
+      this.onNote(`the input broke: ${(error as Error).message}`);
     }
-    this.#input.pause();
-    setImmediate(() => this.#read(LINES_A_TURN));
+    if (this.#lines.length > 0) this.onNote("the input ended within a line");
   }
 
   #receive(line: Buffer | string): void {
@@ -306,27 +292,29 @@ export class Peer {
 const UTF8 = new TextDecoder(); // drops a byte order mark
 /** Splits on the byte 0x0A before decoding, so no character is ever cut in two. */
 class Lines {
-  chunk: Buffer = Buffer.alloc(0); // still to be split
   length = 0; // of the line that has begun
   #parts: Buffer[] = [];
-  /** The next line, if it has ended; of one over the limit its two ends, as text. */
-  next(): Buffer | string | undefined {
-    const newline = this.chunk.indexOf(0x0a);
-    const part = newline === -1 ? this.chunk : this.chunk.subarray(0, newline);
-    this.chunk = this.chunk.subarray(part.length + 1);
-    if (part.length > 0) this.#parts.push(part);
-    this.length += part.length;
-    const isTooLong = this.length > MAX_LINE_BYTES;
-    if (isTooLong) {
-      const all = Buffer.concat(this.#parts);
-      this.#parts = [all.subarray(0, 256), all.subarray(-256)]; // by which to know it
+
+  /** The lines that end in a chunk; of one over the limit its two ends, as text. */
+  *split(chunk: Buffer): Generator<Buffer | string> {
+    for (let rest = chunk; rest.length > 0;) {
+      const newline = rest.indexOf(0x0a);
+      const part = newline === -1 ? rest : rest.subarray(0, newline);
+      rest = rest.subarray(part.length + 1);
+      this.#parts.push(part);
+      this.length += part.length;
+      const isTooLong = this.length > MAX_LINE_BYTES;
+      if (isTooLong) {
+        const all = Buffer.concat(this.#parts);
+        this.#parts = [all.subarray(0, 256), all.subarray(-256)]; // by which to know it
+      }
+      if (newline === -1) return;
+      // One join a line, not one a chunk: the time stays in step with the bytes.
+      const line = Buffer.concat(this.#parts);
+      this.#parts = [];
+      this.length = 0;
+      yield isTooLong ? String(line) : line;
     }
-    if (newline === -1) return undefined;
-    // One join a line, not one a chunk: the time stays in step with the bytes.
-    const line = this.#parts[0] === part ? part : Buffer.concat(this.#parts);
-    this.#parts = [];
-    this.length = 0;
-    return isTooLong ? String(line) : line;
   }
 }
 

@@ -1,10 +1,11 @@
 /**
  * A server as a child process: how it is started, how it is known that it has gone and why,
- * and how it is ended, politely first. Written for Windows too, where there are no process
- * groups and no signals but the last one.
+ * and how it is ended, politely first. Windows has no process groups, and no signals but the
+ * last one.
  * @see https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio
  */
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { once } from "node:events";
 import { accessSync, constants, existsSync, readFileSync, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import type { Readable, Writable } from "node:stream";
@@ -20,7 +21,6 @@ export type Server = {
 };
 
 type Child = ChildProcessWithoutNullStreams;
-type Env = Record<string, string>;
 
 /** What a server is given of our environment; everything else only by name (`--env`). */
 const PASSED_ON =
@@ -45,7 +45,7 @@ const HAS_GROUPS = process.platform !== "win32";
 export function startProcess(
   command: string,
   args: string[] = [],
-  env: Env = {},
+  env: Record<string, string> = {},
   onStderr: (text: string) => void = () => {},
 ): Server {
   const child = spawnServer(command, args, env);
@@ -57,21 +57,21 @@ export function startProcess(
   });
   const gone = new Promise<string>((resolve) => {
     const leave = (what: string) => resolve(`the server ${what}${lastWords(tail)}`);
-    const ended = () => {
-      const { exitCode, signalCode: signal } = child;
-      leave(signal ? `was ended by ${signal}` : `ended with exit code ${exitCode}`);
-    };
+    const ended = (code: number | null, signal: string | null) =>
+      leave(signal ? `was ended by ${signal}` : `ended with exit code ${code}`);
     child.on("error", (error) => leave(couldNotStart(command, error)));
     child.on("close", ended);
     // Its last bytes may be on the way when it exits, and it may exit when it closes its
     // output. But a grandchild may hold the pipe, or it may stay.
-    child.on("exit", () => setTimeout(ended, TAIL_MS).unref());
+    child.on("exit", (...how) => setTimeout(ended, TAIL_MS, ...how).unref());
     child.stdout.on("end", () => setTimeout(leave, TAIL_MS, "closed its output").unref());
   });
-  return { input: child.stdin, output: child.stdout, gone, stop: () => stop(child) };
+  const exited = once(child, "exit").catch(() => []); // it did not start
+  const { stdin: input, stdout: output } = child;
+  return { input, output, gone, stop: () => stop(child, exited) };
 }
 
-function spawnServer(command: string, args: string[], env: Env): Child {
+function spawnServer(command: string, args: string[], env: object): Child {
   const isScript = SCRIPT.test(command);
   if (isScript && !existsSync(command)) throw new ConnectionError(whyNot(command));
   const argv = isScript ? [...process.execArgv, command, ...args] : args;
@@ -129,20 +129,15 @@ function lastWords(tail: string): string {
   return words && `; it said: ${words}`;
 }
 
-async function stop(child: Child): Promise<void> {
+async function stop(child: Child, exited: Promise<unknown>): Promise<void> {
   const kill = (signal: NodeJS.Signals) => {
     try {
       if (HAS_GROUPS && child.pid) process.kill(-child.pid, signal);
       else child.kill(signal);
     } catch {} // it has gone
   };
-  const exited = new Promise<true>((resolve) => {
-    child.once("exit", () => resolve(true));
-    if (!child.pid || (child.exitCode ?? child.signalCode) !== null) resolve(true);
-  });
-  // The end of its input is the one sign to leave that works everywhere.
-  child.stdin.end();
   const patience = () => sleep(STOP_STEP_MS, false, { ref: false });
+  child.stdin.end(); // the one sign to leave that works everywhere
   if (!(await Promise.race([exited, patience()]))) kill("SIGTERM");
   await Promise.race([exited, patience()]);
   kill("SIGKILL"); // or whatever it left behind in its group

@@ -21,7 +21,6 @@ import {
 
 /** Versions without a handshake: every request carries its envelope. Newest first. */
 export const MODERN_VERSIONS = ["2026-07-28"];
-
 /** Versions that begin with `initialize`. Newest first. */
 export const LEGACY_VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
@@ -68,10 +67,9 @@ export const Result = z.looseObject({ resultType: optional(z.string(), "complete
 export type Result = z.infer<typeof Result>;
 
 export const DiscoverResult = z.looseObject({ supportedVersions: z.array(z.string()) });
-
 export const UnsupportedVersion = z.looseObject({ supported: z.array(z.string()) });
 
-// --- Tools -------------------------------------------------------------------------------
+// --- Tools and their questions -----------------------------------------------------------
 
 /** A question that a server asks: an elicitation, or another kind of request. */
 export const InputRequest = z.looseObject({
@@ -80,8 +78,8 @@ export const InputRequest = z.looseObject({
 });
 export type InputRequest = z.infer<typeof InputRequest>;
 
-/** The result that answers a question, under whatever key the question had. */
-export type InputResponse = Record<string, unknown>;
+/** The result that answers a question. */
+export type InputResponse = Params;
 
 export const InputRequired = z.looseObject({
   inputRequests: optional(anyObject),
@@ -113,8 +111,6 @@ export const ListToolsResult = z.looseObject({
   tools: z.array(ListedTool),
   nextCursor: optional(z.string()),
 });
-
-// --- Elicitation -------------------------------------------------------------------------
 
 /** `mode` is absent in older revisions, and absent means form. */
 export const ElicitParams = z.looseObject({
@@ -156,7 +152,6 @@ export function nameOf(serverInfo: unknown): string | undefined {
 
 /**
  * Parses params that came from the other side.
- *
  * @throws {RpcError} -32602, to be sent back, with one sentence on what is wrong and where
  */
 export function parseParams<T>(schema: z.ZodType<T>, params: unknown, what: string): T {
@@ -167,15 +162,13 @@ export function parseParams<T>(schema: z.ZodType<T>, params: unknown, what: stri
 
 /**
  * Parses a result that came from the other side.
- *
  * @throws {ConnectionError} the other side does not keep to the protocol
  */
 export function parseResult<T>(schema: z.ZodType<T>, result: unknown, what: string): T {
   const parsed = schema.safeParse(result);
   if (parsed.success) return parsed.data;
-  throw new ConnectionError(
-    `the result of ${what} is not valid: ${problem(parsed.error)}`,
-  );
+  const reason = problem(parsed.error);
+  throw new ConnectionError(`the result of ${what} is not valid: ${reason}`);
 }
 
 /** The first thing that a schema found wrong, as a clause that quotes no value. */

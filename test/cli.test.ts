@@ -44,13 +44,10 @@ describe("the client as a program", { concurrency: 4 }, () => {
   const deep = `${'{"a":'.repeat(9000)}1${"}".repeat(9000)}`;
   const USAGE: [string[], RegExp][] = [
     [[], /^--server is missing/],
-    [["--server"], /--server/],
     [["--server", "s", "--what"], /--what/],
     [["--server", "s", "stray"], /stray.*; the server's own arguments follow --/],
-    [["--server", "s", "--timeout", "soon"], /--timeout must be above 0.*, not "soon"/],
     [["--server", "s", "--timeout", "0"], /--timeout must be above 0 seconds, not "0"/],
     [["--server", "s", "--protocol", "2023-01-01"], /one of auto, 2026-07-28/],
-    [["--server", "s", "--args", "{"], /--args must be a JSON object, not "\{"/],
     [["--server", "s", "--args", "[]"], /--args must be a JSON object, not "\[\]"/],
     [["--server", "s", "--args", deep], /--args is nested too deep/],
     [["--server", "s", "--answer", "ticker"], /be name=value, not "ticker"/],
@@ -78,7 +75,7 @@ describe("the client as a program", { concurrency: 4 }, () => {
   // --- The result ------------------------------------------------------------------------
 
   const text = (text: string) => ({ type: "text", text });
-  const says = (result: object) => ({ result });
+  const says = <Result extends object>(result: Result) => ({ result });
   const list = (...names: string[]) =>
     says({ tools: names.map((name) => ({ name, inputSchema: { type: "object" } })) });
   const [failing, old] = [
@@ -92,6 +89,14 @@ describe("the client as a program", { concurrency: 4 }, () => {
     { type: "resource_link", uri: "memo://9", name: "nine" },
     { type: "image", data: "AA==", mimeType: "image/png" },
   ];
+  const zone = { type: "string", description: "As in TZ" };
+  const inputSchema = {
+    type: "object",
+    properties: { zone, all: {} },
+    required: ["zone"],
+  };
+  const described = { name: "t", description: "Tells the time", inputSchema };
+  const listed = says({ tools: [described, { name: "u", x: "\u009b" }] });
   /** What the server says to a call and to a list, and what the client makes of it. */
   const SAID: [string, string[], [object, object?, string?], Ended][] = [
     [
@@ -143,19 +148,7 @@ describe("the client as a program", { concurrency: 4 }, () => {
       },
     ],
     [
-      "the code of an error",
-      ["--tool", "t"],
-      [{ error: { code: -32602, message: "Unknown tool: t" } }, list("a")],
-      {
-        code: 1,
-        stdout: "",
-        stderr:
-          "The server answered with error -32602: Unknown tool: t\n" +
-          "Choose one of its tools with --tool: a\n",
-      },
-    ],
-    [
-      "the pages of an error that wants them opened",
+      "the code of an error, the pages that it wants opened, and the tools there are",
       ["--tool", "t"],
       [
         {
@@ -165,14 +158,15 @@ describe("the client as a program", { concurrency: 4 }, () => {
             data: { elicitations: [{ url: "https://a.example/1" }] },
           },
         },
-        list("t"),
+        list("a"),
       ],
       {
         code: 1,
         stdout: "",
         stderr:
           "The server answered with error -32042:\n│ Sign in\n" +
-          "│ Open this page, and call again: https://a.example/1\n",
+          "│ Open this page, and call again: https://a.example/1\n" +
+          "Choose one of its tools with --tool: a\n",
       },
     ],
     [
@@ -228,12 +222,23 @@ describe("the client as a program", { concurrency: 4 }, () => {
       },
     ],
     [
-      "the list as it came",
-      ["--list", "--json"],
-      [says({}), says({ tools: [{ name: "t", x: "\u009b", inputSchema: {} }] })],
+      "the tools and their arguments",
+      ["--list"],
+      [says({}), listed],
       {
         code: 0,
-        stdout: '[{"name":"t","inputSchema":{},"x":"\\u009b"}]\n',
+        stdout:
+          "t: Tells the time\n  zone (string, required) As in TZ\n  all (optional)\nu\n",
+        stderr: "",
+      },
+    ],
+    [
+      "the list as it came",
+      ["--list", "--json"],
+      [says({}), listed],
+      {
+        code: 0,
+        stdout: `${JSON.stringify(listed.result.tools).replace("\u009b", "\\u009b")}\n`,
         stderr: "",
       },
     ],
@@ -251,24 +256,6 @@ describe("the client as a program", { concurrency: 4 }, () => {
     });
   }
 
-  test("it lists the tools and their arguments", async () => {
-    assert.deepEqual(await pair("--list"), {
-      code: 0,
-      stdout:
-        "get_stock_price: Looks up the last price of a stock. Asks the user for the ticker if needed.\n" +
-        "  ticker (string, optional) Ticker symbol like NVDA; left out, the user is asked\n",
-      stderr: "",
-    });
-  });
-
-  test("it prints the structured result as JSON", async () => {
-    const { stdout } = await pair("--ticker", "NVDA", "--json");
-    const [line = "", ...rest] = stdout.split("\n");
-    assert.deepEqual(rest, [""]);
-    const { symbol, price, source } = JSON.parse(line);
-    assert.deepEqual([symbol, price, source], ["NVDA", 188.5, "stooq"]);
-  });
-
   test("it fails with the tool's reason, and speaks of no question where none was", async () => {
     assert.deepEqual(await pair("--ticker", "NOPE"), {
       code: 1,
@@ -284,20 +271,19 @@ describe("the client as a program", { concurrency: 4 }, () => {
       assert.match(stderr, /ticker/);
       assert.match(stderr, /use a terminal, or --ticker, --answer or --defaults\.\n$/);
     });
-
-    test(`it names the field that the flags leave open (${protocol})`, async () => {
-      const { code, stdout, stderr } = await pair("--protocol", protocol, "--defaults");
-      assert.deepEqual({ code, stdout }, { code: 2, stdout: "" });
-      assert.match(stderr, /look up\? ticker is required\. Give --answer ticker=…\.\n$/);
-    });
-
-    test(`it fails with the server's reason when an answer is refused (${protocol})`, async () => {
-      const answer = ["--protocol", protocol, "--answer", "ticker=no ticker"];
-      const { code, stderr } = await pair(...answer);
-      assert.equal(code, 2);
-      assert.match(stderr, /"no ticker" is not a ticker symbol/);
-    });
   }
+
+  test("it names the field that the flags leave open", async () => {
+    const { code, stdout, stderr } = await pair("--protocol", LEGACY, "--defaults");
+    assert.deepEqual({ code, stdout }, { code: 2, stdout: "" });
+    assert.match(stderr, /look up\? ticker is required\. Give --answer ticker=…\.\n$/);
+  });
+
+  test("it fails with the server's reason when an answer is refused", async () => {
+    const { code, stderr } = await pair("--answer", "ticker=no ticker");
+    assert.equal(code, 2);
+    assert.match(stderr, /"no ticker" is not a ticker symbol/);
+  });
 
   test("it does not consent to the sample unasked", async () => {
     const consent = (...args: string[]) => pair(...DOWN, "--ticker", "NVDA", ...args);
@@ -354,15 +340,10 @@ describe("the client as a program", { concurrency: 4 }, () => {
     assert.deepEqual(await ended, { code: 1, stderr });
   });
 
-  test("it takes a reader that has left for no failure", async () => {
+  test("it takes a reader that has left for no failure, and waits for no input", async () => {
     const { child, ended } = start(withPeer("says", ["--list"]));
     child.stdout?.destroy();
     assert.deepEqual(await ended, { code: 0, stderr: "" });
-  });
-
-  test("it does not wait for ever on a pipe that stays open", async () => {
-    const { ended } = start(withPeer("says", ["--list"]));
-    assert.equal((await ended).code, 0);
   });
 
   // --- The server's process --------------------------------------------------------------
@@ -381,17 +362,11 @@ describe("the client as a program", { concurrency: 4 }, () => {
     assert.deepEqual([told.env.ONE, told.env.TWO, told.env.E], ["1", "2=2", ""]);
   });
 
-  const NO_SERVER: [string, RegExp][] = [
-    ["no-such-command", /^The server could not be started \(ENOENT\): no-such-command m/],
-    ["no-such.ts", /^There is no script no-such\.ts \(its arguments follow --\)\n/],
-  ];
-  for (const [server, reason] of NO_SERVER) {
-    test(`it says what is wrong with the server ${server}`, async () => {
-      const { code, stderr } = await run("client.ts", ["--server", server]);
-      assert.equal(code, 3);
-      assert.match(stderr, reason);
-    });
-  }
+  test("it says what is wrong with a server that does not start", async () => {
+    const { code, stderr } = await run("client.ts", ["--server", "no-such-command"]);
+    assert.equal(code, 3);
+    assert.match(stderr, /^The server could not be started \(ENOENT\)[^\n]*\n$/);
+  });
 
   for (const [signal, code] of [
     ["SIGTERM", 143],
@@ -413,7 +388,7 @@ describe("the client as a program", { concurrency: 4 }, () => {
     });
   }
 
-  for (const fault of ["result", "failure", "error", "version", "question"]) {
+  for (const fault of ["result", "error", "version", "question"]) {
     test(`it lets nothing of a hostile ${fault} control the terminal`, async () => {
       const args = ["--tool", "any", "--defaults", "-v"];
       const { stdout, stderr } = await peer("hostile", args, [fault]);
@@ -426,13 +401,7 @@ describe("the client as a program", { concurrency: 4 }, () => {
   // --- Answers from the command line -----------------------------------------------------
 
   const REFUSED: [string[], number, RegExp][] = [
-    [
-      ["integer", "--answer", "guests=4"],
-      2,
-      /integer is required\. Give --answer integer/,
-    ],
     [["integer", "--answer", "integer=9"], 2, /--answer integer must be 0 to 6\.\n/],
-    [["booking", "--answer", "text=A"], 2, /--answer text must have 2 to 20 characters/],
     [["confirm", "--defaults"], 2, /Delete all 3 files\? Only a person/],
     [["page", "--defaults"], 1, /-32021/],
   ];
@@ -444,26 +413,15 @@ describe("the client as a program", { concurrency: 4 }, () => {
     });
   }
 
-  test("it says so when an answer was for no question, and prints the result all the same", async () => {
-    const answers = ["--answer", "text=Ada", "--answer", "size=l"];
-    const { code, stdout, stderr } = await forms("booking", ...answers);
-    assert.equal(code, 2);
-    assert.equal(JSON.parse(stdout).form.content.titled, "m");
-    assert.equal(stderr, "--answer size: no question had such a field.\n");
-  });
-
-  test("it gives answers to the questions that have them, in whatever order", async () => {
-    const { stdout } = await forms(
-      "two",
-      "--answer",
-      "integer=3",
-      "--answer",
-      "text=Ada",
-    );
+  test("it gives answers to the questions that have them, and says what was left", async () => {
+    const answers = ["integer=3", "size=l", "text=Ada"].flatMap((it) => ["--answer", it]);
+    const { code, stdout, stderr } = await forms("two", ...answers);
     assert.deepEqual(JSON.parse(stdout), {
       first: { action: "accept", content: { text: "Ada" } },
       second: { action: "accept", content: { integer: 3 } },
     });
+    assert.equal(code, 2, "the server may have gone on without it");
+    assert.equal(stderr, "--answer size: no question had such a field.\n");
   });
 
   test("it completes an answer with defaults, and takes the title of a choice", async () => {

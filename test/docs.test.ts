@@ -51,7 +51,7 @@ test("every option in README and docs exists, and the help has them all", async 
   const help = await record("help");
   const known = new Set(help.match(/--[a-z]+/g));
   // Of npm and Node, and of the programs that carry the pair over HTTP.
-  const others = ["--import", "--expose", "--test", "--save"].concat(
+  const others = ["--import", "--no", "--tsconfig", "--save"].concat(
     ["--body", "--header", "--allow"], // mcp-remote
     ["--stdio", "--output", "--stateful", "--port", "--session"], // supergateway
   );
@@ -64,13 +64,29 @@ test("every option in README and docs exists, and the help has them all", async 
   }
 });
 
-test("every file that README and docs name in code exists", () => {
+test("every file that README and docs name exists", () => {
   for (const { file, text } of pages) {
     for (const [, name = ""] of text.matchAll(
-      /`((?:mcp|test|docs)\/[\w./-]+\.(?:ts|md))`/g,
+      /(?<![\w./-])((?:mcp|test|docs)\/[\w./-]+\.(?:ts|mjs|md|svg))\b/g,
     )) {
       assert.ok(existsSync(name), `${file}: ${name}`);
     }
+  }
+});
+
+test("every page begins with what you know at its end, and ends with the next one", () => {
+  const readme = readFileSync("README.md", "utf8");
+  const rows = [...readme.matchAll(/^\| (?:\[[^\]]+\]\(([^)]+)\)|`([^`]+)`).* \|$/gm)];
+  const order = rows.map(([, link, name]) => String(link ?? name));
+  for (const { file, text } of pages) {
+    if (file === "README.md") continue;
+    const at = order.indexOf(file);
+    assert.ok(at >= 0, `README's order lacks ${file}`);
+    assert.match(text, /^# .+\n\nAt the end you /, file);
+    const [last = ""] = text.trimEnd().split("\n\n").slice(-1);
+    const [, next] = /^Next: \[.+?\]\((.+?)\)/.exec(last) ?? [];
+    if (order[at + 1] === undefined) assert.equal(next, undefined, file);
+    else assert.equal(next && join(dirname(file), next), order[at + 1], file);
   }
 });
 

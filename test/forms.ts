@@ -166,7 +166,7 @@ export const tools: Tools = {
   suspicious: asking("A page with everything to beware of", {
     page: page("http://bank.example@xn--e1awd7f.example/%E2%80%AE?a=b"),
   }),
-  /** Sends the person to a page, and waits until it was asked five times whether it is done. */
+  /** Sends the person to a page, and waits through twelve rounds until they are done there. */
   patient: {
     description: "A page that takes its time",
     inputSchema: { type: "object" },

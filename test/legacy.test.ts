@@ -241,7 +241,7 @@ test("it answers a call whose client never says so, in ten minutes or at the end
   await pass(1);
   const { id, result } = await wire.next();
   assert.equal(id, 2);
-  assert.equal(textOf(result), "The client did not answer the question in time.");
+  assert.equal(textOf(result), "The client did not answer in time.");
   assert.equal(result["isError"], true);
 });
 
@@ -257,7 +257,7 @@ test("it waits ten minutes for an answer, and withdraws the question then", asyn
   assert.deepEqual(await wire.next(), notification("cancelled", { requestId: asked }));
   const { id, result: got } = await wire.next();
   assert.equal(id, 2);
-  assert.equal(textOf(got), "The client did not answer the question in time.");
+  assert.equal(textOf(got), "The client did not answer in time.");
   wire.send(result(asked, NVDA));
   assert.deepEqual(await wire.end(), []);
 });

@@ -1,14 +1,15 @@
 /** The two ends with each other: every era against every era, then as real processes. */
 import assert from "node:assert/strict";
-import { PassThrough, Transform } from "node:stream";
+import { Transform, type Writable } from "node:stream";
 import { after, test } from "node:test";
 import type { Answerer } from "../mcp/answer.ts";
+import { callTool, listTools } from "../mcp/connect.ts";
+import type { Params } from "../mcp/peer.ts";
 import type { Server } from "../mcp/process.ts";
-import { type Params } from "../mcp/peer.ts";
 import { tools } from "../server.ts";
-import { connect, start } from "./ends.ts";
+import { connect, inMemory } from "./ends.ts";
 import { startStooq } from "./stooq.ts";
-import { LEGACY, MODERN, run } from "./support.ts";
+import { error, LEGACY, MODERN, run } from "./support.ts";
 
 let isDown = false;
 const stooq = await startStooq((_request, response, symbol) => {
@@ -18,45 +19,33 @@ const stooq = await startStooq((_request, response, symbol) => {
 process.env["STOOQ_URL"] = stooq.url;
 after(() => stooq.close());
 
-/** Our server in this process; `refuses` takes the other era away from it. */
-function inMemory(refuses: (message: Params) => boolean): () => Server {
+/** Our server in this process; `refuses` takes one of the eras away from it. */
+function without(refuses: (message: Params) => boolean): () => Server {
   return () => {
-    const input = new PassThrough();
-    const output = new PassThrough();
-    const ended = new Promise<string>((resolve) =>
-      output.on("end", () => resolve("ended")),
-    );
-    const filter = new Transform({
+    const server = inMemory(tools)();
+    const input = new Transform({
       transform(chunk, _encoding, next) {
         for (const line of String(chunk).trimEnd().split("\n")) {
           const message = JSON.parse(line);
+          const refusal = error(message.id, -32601, "no such era here");
           if (!refuses(message)) this.push(`${line}\n`);
-          else if (message.id !== undefined) {
-            const error = { code: -32601, message: "no such era here" };
-            output.write(
-              `${JSON.stringify({ jsonrpc: "2.0", id: message.id, error })}\n`,
-            );
-          }
+          else
+            (server.output as unknown as Writable).write(`${JSON.stringify(refusal)}\n`);
         }
         next();
       },
     });
-    void start(tools, input.pipe(filter), output).then(() => output.end());
-    return {
-      input,
-      output,
-      gone: ended,
-      stop: async () => void (input.end(), await ended),
-    };
+    input.pipe(server.input);
+    return { ...server, input, stop: async () => void (input.end(), await server.gone) };
   };
 }
 
 const hasEnvelope = ({ params }: Params) =>
   JSON.stringify(params ?? {}).includes("io.modelcontextprotocol/protocolVersion");
 const SERVERS = {
-  dual: inMemory(() => false),
-  modern: inMemory((message) => message["method"] === "initialize"),
-  legacy: inMemory(hasEnvelope),
+  dual: inMemory(tools),
+  modern: without((message) => message["method"] === "initialize"),
+  legacy: without(hasEnvelope),
 };
 
 const MATRIX: [string, keyof typeof SERVERS, string | RegExp][] = [
@@ -76,92 +65,58 @@ const MATRIX: [string, keyof typeof SERVERS, string | RegExp][] = [
 
 for (const [protocol, server, outcome] of MATRIX) {
   test(`a client of ${protocol} and a ${server} server: ${outcome}`, async () => {
+    const start = SERVERS[server];
     if (outcome instanceof RegExp) {
-      await assert.rejects(connect(SERVERS[server], { protocol }), outcome);
+      await assert.rejects(connect(start, { protocol }), outcome);
       return;
     }
     const asked: string[] = [];
-    const form: Answerer["form"] = async ({ message, fields }) => {
+    const form: Answerer["form"] = async ({ message, fields: [field] }) => {
       asked.push(message);
-      const content =
-        fields[0]?.name === "ticker" ? { ticker: "nvda" } : { useSample: true };
-      return { action: "accept", content };
+      const value = field?.name === "ticker" ? { ticker: "nvda" } : { useSample: true };
+      return { action: "accept", content: value };
     };
-    const session = await connect(SERVERS[server], { protocol, answerer: { form } });
+    const session = await connect(start, { protocol, answerer: { form } });
     assert.equal(session.version, outcome);
+    const [tool] = await listTools(session);
+    assert.equal(tool?.name, "get_stock_price");
 
-    const { tools } = await session.request("tools/list");
-    assert.equal((tools as Params[])[0]?.["name"], "get_stock_price");
-
-    isDown = false;
-    const call = { name: "get_stock_price", arguments: {} };
-    const live = (await session.request("tools/call", call))[
-      "structuredContent"
-    ] as Params;
-    assert.deepEqual(
-      [live["symbol"], live["price"], live["source"]],
-      ["NVDA", 188.5, "stooq"],
-    );
-
+    const quote = async () => {
+      const { structuredContent } = await callTool(session, "get_stock_price");
+      const { symbol, price, source } = structuredContent as Params;
+      return [symbol, price, source];
+    };
+    assert.deepEqual(await quote(), ["NVDA", 188.5, "stooq"]);
     isDown = true;
     const hits = stooq.hits.length;
-    const old = (await session.request("tools/call", call))[
-      "structuredContent"
-    ] as Params;
-    assert.deepEqual(
-      [old["symbol"], old["price"], old["source"]],
-      ["NVDA", 177.19, "sample"],
-    );
-    assert.equal(stooq.hits.length, hits + 1);
-    assert.equal(asked.length, 3);
+    assert.deepEqual(await quote(), ["NVDA", 177.19, "sample"]);
     isDown = false;
+    assert.equal(stooq.hits.length, hits + 1, "consent fetches nothing again");
+    assert.equal(asked.length, 3);
+    await session.close();
 
-    for (const action of ["decline", "cancel"] as const) {
-      const refusing = await connect(SERVERS[server], {
-        protocol,
-        answerer: { form: async () => ({ action }) },
-      });
-      const { isError, content } = await refusing.request("tools/call", call);
+    for (const [action, verb] of [
+      ["decline", "declined"],
+      ["cancel", "cancelled"],
+    ] as const) {
+      const answerer: Answerer = { form: async () => ({ action }) };
+      const refusing = await connect(start, { protocol, answerer });
+      const { isError, content } = await callTool(refusing, "get_stock_price");
       assert.equal(isError, true);
-      assert.match(
-        JSON.stringify(content),
-        action === "decline" ? /declined/ : /cancelled/,
-      );
+      assert.match(String(content[0]?.["text"]), new RegExp(`^The user ${verb}: "Which`));
       await refusing.close();
     }
-    await session.close();
   });
 }
 
-for (const protocol of [MODERN, LEGACY]) {
-  test(`the two programs print one line and nothing else (${protocol})`, async () => {
-    const args = [
-      "--server",
-      "server.ts",
-      "--protocol",
-      protocol,
-      "--env",
-      `STOOQ_URL=${stooq.url}`,
-    ];
-    isDown = false;
-    assert.deepEqual(await run("client.ts", [...args, "--ticker", "NVDA"]), {
-      code: 0,
-      stdout: "NVDA 188.5\n",
-      stderr: "",
-    });
-    assert.deepEqual(await run("client.ts", [...args, "--answer", "ticker=brk.b"]), {
-      code: 0,
-      stdout: "BRK-B 188.5\n",
-      stderr: "",
-    });
-    isDown = true;
-    assert.deepEqual(
-      await run("client.ts", [...args, "--ticker", "NVDA", "--defaults"]),
-      {
-        code: 0,
-        stdout: "NVDA 177.19 (bundled sample of 2026-02-27, not a live price)\n",
-        stderr: "",
-      },
-    );
-  });
-}
+test("the two programs print one line and nothing else", async () => {
+  const args = ["--server", "server.ts", "--env", `STOOQ_URL=${stooq.url}`];
+  const answer = ["--answer", "ticker=brk.b"];
+  const live = await run("client.ts", [...args, ...answer]);
+  assert.deepEqual(live, { code: 0, stdout: "BRK-B 188.5\n", stderr: "" });
+  isDown = true;
+  const consent = ["--protocol", LEGACY, "--ticker", "NVDA", "--defaults"];
+  const sample = "NVDA 177.19 (bundled sample of 2026-02-27, not a live price)\n";
+  const old = await run("client.ts", [...args, ...consent]);
+  assert.deepEqual(old, { code: 0, stdout: sample, stderr: "" });
+});

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { PassThrough } from "node:stream";
+import { PassThrough, Writable } from "node:stream";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import {
@@ -237,7 +237,9 @@ for (const [what, head, tail, isAnswer] of LONG) {
   const outcome = isAnswer ? "rejects the request" : "rejects nothing";
   test(`it ${outcome} when it gets an answer ${what} that is too long`, async () => {
     const { peer, wire, notes } = client();
-    const replies = [1, 2].map((n) => peer.request("ask", { n }));
+    const [first, second] = [peer.request("ask", {}), peer.request("ask", {})];
+    const reason = /the answer is longer than 32 MiB/;
+    const outcome = isAnswer ? assert.rejects(second, reason) : second;
     wire.output.write(head);
     const chunk = Buffer.alloc(1024 * 1024, "A");
     for (let sent = 0; sent <= MAX_LINE_BYTES; sent += chunk.length)
@@ -245,9 +247,7 @@ for (const [what, head, tail, isAnswer] of LONG) {
     wire.output.write(`${tail}\n`);
     wire.send(result(1, {}));
     if (!isAnswer) wire.send(result(2, {}));
-    await replies[0];
-    if (isAnswer) await assert.rejects(replies[1]!, /the answer is longer than 32 MiB/);
-    else await replies[1];
+    await Promise.all([first, outcome]);
     assert.equal(notes.length, isAnswer ? 0 : 1);
   });
 }
@@ -323,9 +323,9 @@ test("it aborts many requests in a time that is in step with them, and answers e
     for (const id of ids) assert.equal((await wire.next())["id"], id);
     return user + system;
   };
-  await abort(2000);
-  const few = await abort(2000);
-  const many = await abort(20_000);
+  await abort(1000);
+  const few = await abort(1000);
+  const many = await abort(10_000);
   // Of the processor's time, which neighbours can't take. Quadratic would be 100 times.
   assert.ok(many < 40 * few, `${many} µs against ${few} µs`);
 });
@@ -353,10 +353,10 @@ function flood(wire: Wire, junk: string, lines: number, message: Params): void {
 }
 
 const JUNK: [junk: string, lines: number][] = [
-  ["y", 1_000_000],
-  ["[1]", 300_000],
-  ["{", 50_000],
-  ['{"a":1}', 200_000],
+  ["y", 200_000],
+  ["[1]", 200_000],
+  ["{", 30_000],
+  ['{"a":1}', 100_000],
 ];
 for (const [junk, lines] of JUNK) {
   for (const side of ["server", "client"]) {
@@ -380,7 +380,7 @@ for (const [junk, lines] of JUNK) {
         await reply;
       }
       clearInterval(timer);
-      assert.ok(fired >= 10, `${fired} times`);
+      assert.ok(fired >= 5, `${fired} times`);
     });
   }
 }
@@ -404,7 +404,14 @@ test("it hears its timers while a program writes as fast as it can", async () =>
 });
 
 test("it keeps few answers to junk for a side that does not read, and goes on", async () => {
-  const { here, input, output } = pipe();
+  const { here, input } = pipe();
+  let read = () => {};
+  let last = "";
+  const output = new Writable({
+    decodeStrings: false,
+    write: (chunk, _encoding, done) => ((last = String(chunk)), (read = done)),
+    writev: (chunks, done) => ((last = String(chunks.at(-1)?.chunk)), (read = done)),
+  });
   const peer = new Peer(input, output);
   peer.answersMalformed = true;
   peer.onRequest = () => ({});
@@ -412,12 +419,17 @@ test("it keeps few answers to junk for a side that does not read, and goes on", 
   const served = new Promise<void>((resolve) => {
     peer.onNotification = () => resolve();
   });
-  flood(here, "y", 600_000, { jsonrpc: "2.0", method: "notifications/zzz" });
+  flood(here, "y", 500_000, { jsonrpc: "2.0", method: "notifications/zzz" });
   await served;
   const kept = output.writableLength / MAX_LINE_BYTES;
   assert.ok(kept > 0.9 && kept < 1.1, `${kept} times the limit of a line`);
   here.send(request(1, "echo"));
-  for await (const chunk of output) if (chunk.includes('"id":1')) break;
+  while (!last.includes('"id":1')) {
+    const next = read;
+    read = () => {};
+    next();
+    await turn();
+  }
 });
 
 // --- Asking ------------------------------------------------------------------------------

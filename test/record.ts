@@ -90,8 +90,8 @@ function talk(protocol: string, action: "accept" | "decline"): Promise<Talk> {
 }
 
 /**
- * Some messages of a talk. Seals, which no two runs share, are shortened to their shape, and an
- * envelope that has been shown before to a sign.
+ * Some messages of a talk. Seals, which no two runs share, are shortened to a sign, and so is an
+ * envelope that has been shown before.
  */
 async function wire(
   protocol: string,
@@ -100,15 +100,18 @@ async function wire(
   to: number,
 ) {
   const messages = (await talk(protocol, action)).slice(from, to);
-  const short = (key: string, value: unknown) =>
-    key === "_meta" && from > 0 ? "…" : value;
+  const short = (key: string, value: unknown) => {
+    if (key !== "_meta" || from === 0 || protocol !== MODERN) return value;
+    const { progressToken } = value as Params;
+    return { "…": 0, progressToken };
+  };
   return messages
     .map(({ from, message }) => {
       const shown = JSON.parse(JSON.stringify(message, short));
       return `${from === "client" ? "→" : "←"} ${pretty(shown)}`;
     })
     .join("\n")
-    .replaceAll('"_meta": "…"', '"_meta": { … }')
+    .replaceAll('"_meta": { "…": 0', '"_meta": { …')
     .replace(/"requestState": "[^"]{13,}"/g, '"requestState": "…"');
 }
 
@@ -233,8 +236,8 @@ export function declaration(file: string, name: string): string {
   const topLevel = new RegExp(`^${keyword}${word}(?![\\w$])`);
   const method = new RegExp(`^  (async )?${word}\\((.*[({])?$`);
   const find = (start: RegExp) => lines.findIndex((line) => start.test(line));
-  const loop = new RegExp(`^${word} \\(`); // as in `while (…) {`
-  const first = [find(topLevel), find(method), find(loop)].find((at) => at >= 0);
+  const block = new RegExp(`^${word} ?\\(.*[({]$`); // as in `while (…) {` or `serve(() => {`
+  const first = [find(topLevel), find(method), find(block)].find((at) => at >= 0);
   if (first === undefined) throw new Error(`${file} has no ${name}`);
   const indent = /^ */.exec(lines[first] as string)?.[0] ?? "";
   const isEnd = (line: string) =>

@@ -8,6 +8,9 @@ import { LOADER, ROOT } from "./support.ts";
 export const hasTerminal =
   process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
 
+/** What has not come by then, even on a busy machine, does not come. */
+const SEE_MS = 90_000;
+
 export type Terminal = {
   /** Types text as it is; Enter is `\r`, Ctrl-C `\x03`, Ctrl-D `\x04`. */
   type(text: string): void;
@@ -60,24 +63,30 @@ function open(argv: string[], { env = {}, columns = 90 }: Options = {}): Termina
     type: (text) => void child.stdin.write(text),
     see: (pattern) =>
       new Promise((resolve, reject) => {
+        const fail = () => reject(new Error(`no ${pattern} in:\n${plain(shown)}`));
+        const limit = setTimeout(fail, SEE_MS);
         const watch = () => {
           const text = plain(shown).slice(seen);
           const match = pattern.exec(text);
           if (!match) return;
           seen += match.index + match[0].length;
+          clearTimeout(limit);
           watchers.delete(watch);
           resolve(text);
         };
         watchers.add(watch);
-        void ended.then(() => reject(new Error(`no ${pattern} in:\n${plain(shown)}`)));
+        void ended.then(() => (clearTimeout(limit), fail()));
         watch();
       }),
-    screen: () => plain(shown),
+    screen: () => plain(shown.replace(ERASED_ROW, "")),
     raw: () => shown,
     hangUp: () => void child.kill("SIGKILL"),
     ended,
   };
 }
+
+/** What stood on a row that was wiped: the line that says what is waited for. */
+const ERASED_ROW = /[^\n]*\r\x1b\[K/g;
 
 /** Drops the sequences by which readline moves on its own line. */
 function plain(bytes: string): string {

@@ -1,4 +1,4 @@
-/** Asks, and asks again whatever is answered; in the era that it is spoken to in. */
+/** Asks, and asks again whatever is answered: `asks-forever.mjs [modern|invalid]`. */
 import { answer, send, serve } from "./base.mjs";
 
 const requestedSchema = {
@@ -10,6 +10,7 @@ const question = {
   params: { message: "Well?", requestedSchema },
 };
 const isModern = process.argv.includes("modern");
+if (process.argv.includes("invalid")) requestedSchema.type = "string";
 let asked = 0;
 
 serve((message) => {
