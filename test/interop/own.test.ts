@@ -12,27 +12,49 @@ import { illegal, type Tapped } from "./legal.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-for (const ours of ["client", "server"] as const) {
-  test(`it is legal what the ${ours} writes in its own tests`, async () => {
+const SUITES = "connect link modern legacy serve server".split(" ");
+
+/** What a test itself asks for: a request without params, one of no revision, an old page. */
+const ASKED_FOR =
+  /required property '(name|uri|requestedSchema)'|^x\/y is not in|^no ElicitResult of 2025-06-18/;
+
+/** A client's end is what sends such requests. */
+const isClients = (line: string) =>
+  /"method":"(initialize|server\/discover|tools\/\w+)"/.test(line);
+
+for (const suite of SUITES) {
+  test(`it is legal what our ends write in ${suite}.test.ts`, async () => {
     const file = join(mkdtempSync(join(tmpdir(), "own-")), "wire.jsonl");
-    const args = ["--import", import.meta.resolve("tsx"), `test/${ours}.test.ts`];
+    const args = ["--import", import.meta.resolve("tsx"), `test/${suite}.test.ts`];
     const { NODE_TEST_CONTEXT: _, ...env } = process.env;
     await promisify(execFile)(process.execPath, args, {
       cwd: root,
       env: { ...env, WIRE_LOG: file },
       maxBuffer: 1e8,
     });
-    const wires = new Map<string, Tapped[]>();
+    const wires = new Map<string, { whose: string; line: string }[]>();
     for (const row of readFileSync(file, "utf8").trimEnd().split("\n")) {
       const [pid, wire, whose, line] = JSON.parse(row);
-      const key = `${pid} ${wire}`;
-      const theirs = ours === "client" ? "server" : "client";
-      wires.set(key, wires.get(key) ?? []);
-      wires.get(key)?.push({ from: whose === "ours" ? ours : theirs, line });
+      const lines = wires.get(`${pid} ${wire}`) ?? [];
+      wires.set(`${pid} ${wire}`, [...lines, { whose, line }]);
     }
-    assert.ok(wires.size > 50);
-    const faults = [...wires.values()].flatMap((lines) => illegal(lines, ours));
-    assert.deepEqual(faults, []);
+    assert.ok(wires.size > 10, `${wires.size} connections`);
+    const faults = [...wires.values()].flatMap((rows) => {
+      const isClient = rows.some(
+        ({ whose, line }) => whose === "ours" && isClients(line),
+      );
+      const [ours, theirs] = isClient
+        ? (["client", "server"] as const)
+        : (["server", "client"] as const);
+      const lines = rows.map(({ whose, line }): Tapped => {
+        return { from: whose === "ours" ? ours : theirs, line };
+      });
+      return illegal(lines, ours);
+    });
+    assert.deepEqual(
+      faults.filter((fault) => !ASKED_FOR.test(fault)),
+      [],
+    );
   });
 }
 
