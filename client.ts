@@ -151,6 +151,7 @@ function answererFor(
     return failure;
   };
   let asked = 0;
+  const flags = new Set(answers.map(([name]) => name));
   const count = () => {
     if (++asked > MAX_QUESTIONS) throw failing("The server asks again and again.", 3);
   };
@@ -176,9 +177,11 @@ function answererFor(
       const open = checkContent(fields, content);
       if (isAnswered && !open) return { action: "accept", content };
       if (person) return person({ message, fields, given }, signal);
+      const isAgain = answered.length === 0 && fields.some(({ name }) => flags.has(name));
+      if (isAgain) throw failing(`The server asks again: ${message}`);
       const lack = open ? `${open.field.name} ${open.reason}. ` : "";
-      const flags = fields.map(({ name }) => `--answer ${name}=…`).join(" ");
-      const next = flags ? `Give ${flags}.` : "Only a person at a terminal can agree.";
+      const wanted = fields.map(({ name }) => `--answer ${name}=…`).join(" ");
+      const next = wanted ? `Give ${wanted}.` : "Only a person at a terminal can agree.";
       throw failing(`The server asks: ${message} ${lack}${next}`);
     },
     // A flag is no consent to a page that it has not seen.
@@ -341,6 +344,7 @@ async function hintFor(error: unknown, { session, settings, signal, canAsk }: Cl
   const { code } = error as RpcError;
   const { exitCode, theirs: reason } = failureOf(error);
   if (exitCode !== 1 || reason === "") return undefined;
+  if (code === -32603) return "-v shows what the server wrote about it.";
   const cause = /can't be asked|not (support|answer).* elicitation/i;
   if (!canAsk && (code === -32021 || cause.test(reason))) {
     const flags = reason.includes(STOCK_TOOL) ? "--ticker, --answer" : "--answer";

@@ -12,7 +12,7 @@ import { illegal, type Tapped } from "./legal.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-const SUITES = "connect link modern legacy serve server".split(" ");
+const SUITES = "connect link modern legacy server".split(" ");
 
 /** What a test itself asks for: a request without params, one of no revision, an old page. */
 const ASKED_FOR =
