@@ -95,7 +95,6 @@ function readField(name: string, json: unknown, required: boolean): Field {
   return field;
 }
 
-/** What a field is, and its limits. */
 function readKind(name: string, property: Property): [Kind, ...(number | undefined)[]] {
   const { format, items, minLength, maxLength, minItems, maxItems = Infinity } = property;
   const choices = readChoices(property.oneOf, property.enum, property.enumNames);
@@ -236,17 +235,15 @@ function writeForm(form: z.ZodObject): object {
   });
   const { properties, required = [] } = parseParams(RequestedSchema, json, "the form");
   for (const [name, written] of Object.entries(properties)) {
-    const property = writeField(name, written as Json);
+    const property = writeField(written as Json);
     properties[name] = property;
     if ("default" in property && !required.includes(name)) required.push(name);
   }
   return { type: "object", properties, required };
 }
 
-function writeField(name: string, written: Json): Json {
+function writeField(written: Json): Json {
   const { items, format, minimum, maximum } = written;
-  const excludes = "exclusiveMinimum" in written || "exclusiveMaximum" in written;
-  if (excludes) throw unusable(name, "excludes its limit; a form has .min() and .max()");
   const property = {
     ...writeChoices(written, "oneOf"),
     items: items && writeChoices(items, "anyOf"),

@@ -26,8 +26,7 @@ export class Screen {
   /** Called on Ctrl-C at a terminal that asks; an open question has then been cancelled. */
   onInterrupt: (wasAsked: boolean) => void = () => {};
   readonly #closed = new AbortController();
-  /** Questions that are open, or wait for their turn. */
-  #asked = 0;
+  #asked = 0; // questions that are open, or wait for their turn
   #person: Person | undefined;
   #news = "";
   #status = "";
@@ -88,7 +87,6 @@ export class Screen {
   /** Takes open questions off the screen, and then the prompt. */
   async close(): Promise<void> {
     this.#closed.abort(new Error("the call has ended"));
-    this.#show("");
     await this.#person?.close();
   }
 }
