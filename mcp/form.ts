@@ -227,23 +227,24 @@ function writeForm(form: z.ZodObject): object {
     override({ zodSchema, jsonSchema, path: [, name] }) {
       const { type } = zodSchema._zod.def;
       // What zod would fill in, and no form can show.
-      const isHidden =
+      const hides =
         type === "catch" || (type === "default" && !("default" in jsonSchema));
-      if (isHidden)
-        throw unusable(name, "has a .catch(), or a default behind a transform");
+      if (hides) throw unusable(name, "has a .catch(), or a default behind a transform");
     },
   });
   const { properties, required = [] } = parseParams(RequestedSchema, json, "the form");
   for (const [name, written] of Object.entries(properties)) {
-    const property = writeField(written as Json);
+    const property = writeField(name, written as Json);
     properties[name] = property;
     if ("default" in property && !required.includes(name)) required.push(name);
   }
   return { type: "object", properties, required };
 }
 
-function writeField(written: Json): Json {
+function writeField(name: string, written: Json): Json {
   const { items, format, minimum, maximum } = written;
+  const excludes = "exclusiveMinimum" in written || "exclusiveMaximum" in written;
+  if (excludes) throw unusable(name, "excludes its limit; a form has .min() and .max()");
   const property = {
     ...writeChoices(written, "oneOf"),
     items: items && writeChoices(items, "anyOf"),

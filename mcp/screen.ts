@@ -3,15 +3,8 @@
  * what is being waited for. One owner decides what stands on the screen at the same time.
  */
 import type { Asker, Person, Question } from "./person.ts";
-import {
-  columnsOf,
-  inline,
-  printable,
-  quote,
-  widthOf,
-  wrap,
-  type Paint,
-} from "./text.ts";
+import { columnsOf, inline, printable, quote, widthOf, wrap } from "./text.ts";
+import type { Paint } from "./text.ts";
 
 /** Our words and a server's: on one line if it fits, else the server's behind the bar. */
 export function withWords(own: string, theirs: string): string {

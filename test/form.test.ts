@@ -465,8 +465,6 @@ const WRITTEN: [z.ZodType, object, boolean?][] = [
   [z.int32(), { type: "integer", minimum: -2147483648, maximum: 2147483647 }],
   [z.number().min(0).max(0.5), { type: "number", minimum: 0, maximum: 0.5 }],
   [z.number().multipleOf(5), { type: "number" }],
-  [z.number().gt(0), { type: "number" }],
-  [z.int().lt(9), { type: "integer" }],
   [z.boolean(), { type: "boolean" }],
   [ab, { type: "string", enum: ["a", "b"] }],
   [ab.default("b"), { type: "string", default: "b", enum: ["a", "b"] }],
@@ -587,6 +585,8 @@ const REFUSED: [z.ZodType, RegExp][] = [
   [ids, / has no type/],
   [z.int().meta({ id: "int" }).max(3).default(1), / has no type/],
   [z.array(ab.meta({ id: "ab" })), / is an array of something else/],
+  [z.number().gt(0), / excludes its limit; a form has/],
+  [z.int().lt(1), / excludes its limit; a form has/],
   [z.string().min(3).max(2), / wants at least 3 and at most 2/],
   [z.array(ab).min(3), / wants at least 3 and at most 2/],
 ];

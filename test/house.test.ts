@@ -20,7 +20,7 @@ const BUDGETS = {
   "mcp/process.ts": 150,
   "mcp/field.ts": 140,
   "mcp/person.ts": 325,
-  "mcp/screen.ts": 95,
+  "mcp/screen.ts": 90,
   "mcp/rounds.ts": 90,
   "mcp/tool.ts": 200,
   "mcp/answer.ts": 110,
