@@ -165,8 +165,7 @@ export class Person {
   async #askForm(fields: Field[], given: Content = {}): Promise<ElicitResult> {
     const content = new Map(Object.entries(given));
     if (fields.length === 0) await this.#agree();
-    // One line is its own review: it is sent with Enter.
-    const isReviewed = fields.length > 1;
+    const isReviewed = fields.length > 1; // one line is its own review
     if (isReviewed) this.#say(`Nothing is sent before you have seen it all. ${LEAVE}`);
     for (const field of fields.filter(({ name }) => !content.has(name))) {
       await this.#fill(content, field, isReviewed ? "" : `Enter sends. ${LEAVE}`);
@@ -212,8 +211,7 @@ export class Person {
         return text === "" || value ? { value } : { reason };
       });
       if (!field) return;
-      // Enter keeps what is there.
-      const kept = content.get(field.name) ?? field.default;
+      const kept = content.get(field.name) ?? field.default; // by Enter
       await this.#fill(content, { ...field, default: kept });
     }
   }
