@@ -4,44 +4,34 @@
  * the caller puts them behind the bar. Only what a refusal says is in our own words.
  */
 import { checkValue, range, type Choice, type Field, type Value } from "./form.ts";
-import { inline, widthOf } from "./text.ts";
+import { inline } from "./text.ts";
 
 /** What a text means, or why it means nothing, as a clause in our own words. */
 export type Parsed<T = Value> = { value: T } | { reason: string };
 
-// --- How it is shown ---------------------------------------------------------------------
-
 /** The rows that introduce a field: title, kind, default; description; choices. */
-export function describe(field: Field, width: number): string[] {
+export function describe(field: Field): string[] {
   const { title, description, required, default: proposed } = field;
   const fallback = proposed === undefined ? "" : ` [${showValue(field, proposed)}]`;
   const optional = fallback ? "optional, /none leaves it out" : "optional";
   return [
     `${inline(title)} (${kindOf(field)}, ${required ? "required" : optional})${fallback}`,
     ...(description === undefined ? [] : [inline(description, 1000)]),
-    ...("choices" in field ? listChoices(field.choices, width) : []),
+    ...("choices" in field ? listChoices(field.choices) : []),
   ];
 }
 
-/** One choice a line, or in columns if there are many and they fit. */
-function listChoices(choices: Choice[], width: number): string[] {
+/** One choice a line, or one after the other if there are many. */
+function listChoices(choices: Choice[]): string[] {
   const isNumbered = areNumbered(choices);
   const labels = choices.map(
     (choice, index) => (isNumbered ? `${index + 1}) ` : "- ") + labelOf(choice),
   );
-  if (labels.length <= 10) return labels;
-  const widest = labels.reduce((most, label) => Math.max(most, widthOf(label)), 0) + 2;
-  const columns = Math.max(Math.floor(width / widest), 1);
-  const rows = Array<string>(Math.ceil(labels.length / columns)).fill("");
-  for (const [index, label] of labels.entries()) {
-    rows[index % rows.length] += label + " ".repeat(widest - widthOf(label));
-  }
-  return rows.map((row) => row.trimEnd());
+  return labels.length <= 10 ? labels : [labels.join("  ")];
 }
 
-const fold = (text: string) => text.normalize().replace(/\s+/g, " ").trim().toLowerCase();
-const labelOf = ({ value, title }: Choice, isClear = title === value) =>
-  isClear ? inline(title) : `${inline(title)} (${inline(value)})`;
+const labelOf = ({ value, title }: Choice) =>
+  title === value ? inline(value) : `${inline(title)} (${inline(value)})`;
 
 /** What a field takes, in a few words of ours. */
 function kindOf(field: Field): string {
@@ -62,20 +52,14 @@ function kindOf(field: Field): string {
   }
 }
 
-/** A value as the person knows it: yes or no, and choices by their titles. */
+/** A value as the person knows it: yes or no, and choices as they are listed. */
 export function showValue(field: Field, value: Value): string {
   if (typeof value === "boolean") return value ? "yes" : "no";
   const items = Array.isArray(value) ? value : [String(value)];
   const choices = "choices" in field ? field.choices : [];
-  const names = namesOf(choices);
-  const labels = new Map<string, string>();
-  for (const one of choices) {
-    labels.set(one.value, labelOf(one, names.get(fold(one.title)) === one.value));
-  }
+  const labels = new Map(choices.map((choice) => [choice.value, labelOf(choice)]));
   return items.map((item) => labels.get(item) ?? inline(item)).join(", ") || "empty";
 }
-
-// --- What was typed ----------------------------------------------------------------------
 
 /**
  * Turns typed text into a value of the field's own JSON type. A choice is named by its value,
@@ -103,7 +87,7 @@ function textToValue(field: Field, text: string): unknown {
       return text;
     case "integer":
     case "number":
-      return text.trim() === "" ? text : Number(text);
+      return text.trim() === "" ? text : Number(text); // a blank is 0 to Number
     case "boolean":
       if (/^(y|yes|true)$/i.test(text.trim())) return true;
       return /^(n|no|false)$/i.test(text.trim()) ? false : text;
@@ -141,6 +125,8 @@ function namesOf(choices: Choice[]): Map<string, string | undefined> {
   }
   return names;
 }
+
+const fold = (text: string) => text.normalize().replace(/\s+/g, " ").trim().toLowerCase();
 
 /** Whether choices have numbers: not if one is the name of another choice. */
 function areNumbered(choices: Choice[]): boolean {

@@ -95,7 +95,6 @@ function readField(name: string, json: unknown, required: boolean): Field {
   return field;
 }
 
-/** What a field is, and its limits. */
 function readKind(name: string, property: Property): [Kind, ...(number | undefined)[]] {
   const { format, items, minLength, maxLength, minItems, maxItems = Infinity } = property;
   const choices = readChoices(property.oneOf, property.enum, property.enumNames);
@@ -228,10 +227,9 @@ function writeForm(form: z.ZodObject): object {
     override({ zodSchema, jsonSchema, path: [, name] }) {
       const { type } = zodSchema._zod.def;
       // What zod would fill in, and no form can show.
-      const isHidden =
+      const hides =
         type === "catch" || (type === "default" && !("default" in jsonSchema));
-      if (isHidden)
-        throw unusable(name, "has a .catch(), or a default behind a transform");
+      if (hides) throw unusable(name, "has a .catch(), or a default behind a transform");
     },
   });
   const { properties, required = [] } = parseParams(RequestedSchema, json, "the form");

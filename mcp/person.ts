@@ -3,12 +3,10 @@
  * Accept sends what was typed and checked, decline says no, cancel leaves without a choice;
  * both are lines with a slash before them, so no value can be mistaken for them. Whatever a
  * server wrote stands behind a bar, `│`; at the margin stand the client's own words.
- *
- * @see https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
  */
 import * as readline from "node:readline";
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
-import type { WriteStream } from "node:tty";
+import type { ReadStream, WriteStream } from "node:tty";
 import { describe, expected, parseText, showValue, type Parsed } from "./field.ts";
 import type { Content, Field, Value } from "./form.ts";
 import type { ElicitResult } from "./schema.ts";
@@ -21,8 +19,6 @@ export type Question = { message: string } & (
 
 /** Who asks: the command that was started, and the name that the server gives itself. */
 export type Asker = { command: string; name?: string | undefined };
-
-type Input = NodeJS.ReadableStream & { setRawMode?: (mode: boolean) => unknown };
 
 const WAYS = "/decline refuses, /cancel or Ctrl-D leaves";
 const LEAVE = `${WAYS}, /help tells more.`;
@@ -39,23 +35,18 @@ export class Person {
   readonly #output: WriteStream;
   readonly #lines: readline.Interface;
   readonly #paint: typeof PLAIN;
-  /** Lines typed ahead wait here for the next prompt. */
-  #typed: string[] = [];
-  /** Chunks of input so far. */
-  #heard = 0;
+  #typed: string[] = []; // lines typed ahead wait here for the next prompt
+  #heard = 0; // chunks of input so far
   #prompt: { resolve(line: string): void; reject(reason: unknown): void } | undefined;
   #queue: Promise<unknown> = Promise.resolve();
-  /** Whether the input has ended, or Ctrl-C was pressed: nothing is asked any more. */
-  #hasLeft = false;
-  /** Withdraws the question whose turn it is. */
-  #signal: AbortSignal | undefined;
+  #hasLeft = false; // by the end of input or Ctrl-C: nothing is asked any more
+  #signal: AbortSignal | undefined; // withdraws the question whose turn it is
 
-  constructor(input: Input, output: WriteStream, paint = PLAIN) {
+  constructor(input: ReadStream, output: WriteStream, paint = PLAIN) {
     this.#output = output;
     this.#paint = paint;
     // One reader for the life of the program: a new one would lose what came in between.
-    const options = { terminal: output.isTTY === true, historySize: 0, prompt: "" };
-    this.#lines = readline.createInterface({ input, output, ...options });
+    this.#lines = readline.createInterface({ input, output, historySize: 0, prompt: "" });
     this.#lines.on("line", (line) => {
       const prompt = this.#end(); // the next line of a paste is for the next prompt
       if (prompt) prompt.resolve(line);
@@ -63,11 +54,11 @@ export class Person {
     });
     this.#lines.on("SIGINT", () => this.onInterrupt?.(this.#leave()));
     this.#lines.on("SIGTSTP", () => {
-      input.setRawMode?.(false);
+      input.setRawMode(false);
       // The whole job, with npx and tsx: the shell waits until all of it has stopped.
       process.kill(0, "SIGTSTP");
       // Here again after `fg`; or at once, where no shell could take over.
-      input.setRawMode?.(true);
+      input.setRawMode(true);
       this.#lines.prompt(true);
     });
     this.#lines.on("close", () => this.#leave());
@@ -88,9 +79,8 @@ export class Person {
   }
 
   /**
-   * Asks when all earlier questions are done with. An accepted form satisfies its schema.
-   *
-   * @param signal withdraws the question: it leaves the screen, and the promise rejects
+   * Asks when all earlier questions are done with. An accepted form satisfies its schema. The
+   * signal takes the question off the screen, and the promise then rejects.
    */
   ask(question: Question, asker: Asker, signal?: AbortSignal): Promise<ElicitResult> {
     const withdraw = () => {
@@ -175,8 +165,7 @@ export class Person {
   async #askForm(fields: Field[], given: Content = {}): Promise<ElicitResult> {
     const content = new Map(Object.entries(given));
     if (fields.length === 0) await this.#agree();
-    // One line is its own review: it is sent with Enter.
-    const isReviewed = fields.length > 1;
+    const isReviewed = fields.length > 1; // one line is its own review
     if (isReviewed) this.#say(`Nothing is sent before you have seen it all. ${LEAVE}`);
     for (const field of fields.filter(({ name }) => !content.has(name))) {
       await this.#fill(content, field, isReviewed ? "" : `Enter sends. ${LEAVE}`);
@@ -187,7 +176,7 @@ export class Person {
 
   async #fill(content: Map<string, Value>, field: Field, hint = ""): Promise<void> {
     const show = () => {
-      this.#quote(["", ...describe(field, this.#width)]);
+      this.#quote(["", ...describe(field)]);
       if (hint !== "") this.#say(hint);
     };
     const parse = (text?: string): Parsed<Value | undefined> => {
@@ -222,8 +211,7 @@ export class Person {
         return text === "" || value ? { value } : { reason };
       });
       if (!field) return;
-      // Enter keeps what is there.
-      const kept = content.get(field.name) ?? field.default;
+      const kept = content.get(field.name) ?? field.default; // by Enter
       await this.#fill(content, { ...field, default: kept });
     }
   }
@@ -253,9 +241,8 @@ export class Person {
   // --- A prompt, and rows of the screen --------------------------------------------------
 
   /**
-   * Shows what is asked and reads until there is an answer; `/help` shows it again.
-   *
-   * @param parse gets "" for a blank line, and nothing for the command to leave a field out
+   * Shows what is asked and reads until there is an answer; `/help` shows it again. `parse`
+   * gets "" for a blank line, and nothing for the command to leave a field out.
    */
   async #read<T>(show: () => void, parse: (text?: string) => Parsed<T>, help = "") {
     show();

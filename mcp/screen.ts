@@ -3,15 +3,8 @@
  * what is being waited for. One owner decides what stands on the screen at the same time.
  */
 import type { Asker, Person, Question } from "./person.ts";
-import {
-  columnsOf,
-  inline,
-  printable,
-  quote,
-  widthOf,
-  wrap,
-  type Paint,
-} from "./text.ts";
+import { columnsOf, inline, printable, quote, widthOf, wrap } from "./text.ts";
+import type { Paint } from "./text.ts";
 
 /** Our words and a server's: on one line if it fits, else the server's behind the bar. */
 export function withWords(own: string, theirs: string): string {
@@ -26,8 +19,7 @@ export class Screen {
   /** Called on Ctrl-C at a terminal that asks; an open question has then been cancelled. */
   onInterrupt: (wasAsked: boolean) => void = () => {};
   readonly #closed = new AbortController();
-  /** Questions that are open, or wait for their turn. */
-  #asked = 0;
+  #asked = 0; // questions that are open, or wait for their turn
   #person: Person | undefined;
   #news = "";
   #status = "";
@@ -88,7 +80,6 @@ export class Screen {
   /** Takes open questions off the screen, and then the prompt. */
   async close(): Promise<void> {
     this.#closed.abort(new Error("the call has ended"));
-    this.#show("");
     await this.#person?.close();
   }
 }

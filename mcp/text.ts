@@ -4,8 +4,6 @@
  */
 import type { WriteStream } from "node:tty";
 
-type Stream = Partial<Pick<WriteStream, "columns" | "isTTY">>;
-
 /**
  * Makes text from elsewhere safe to print. What moves the cursor, hides, reorders or looks
  * like nothing is written out, as in `\u001b`; newlines stay, tabs become spaces.
@@ -35,10 +33,8 @@ export function shorten(text: string, length: number): string {
   return `${text.slice(0, length)}… (${text.length - length} more characters)`;
 }
 
-// --- Rows of a screen --------------------------------------------------------------------
-
 /** How many columns a stream has: 80 where a terminal says 0, no end where it is a file. */
-export function columnsOf({ columns, isTTY }: Stream) {
+export function columnsOf({ columns, isTTY }: WriteStream) {
   return columns || (isTTY ? 80 : Infinity);
 }
 
@@ -77,14 +73,12 @@ export function widthOf(text: string): number {
   return [...shown].length * 2 - (shown.match(NARROW)?.length ?? 0);
 }
 
-// --- Colours -----------------------------------------------------------------------------
-
 const same = (text: string) => text;
 export const PLAIN = { bold: same, red: same, cyan: same, yellow: same, dim: same };
 export type Paint = typeof PLAIN;
 
 /** Colours for this very stream, or none; what makes them is loaded only where they are seen. */
-export async function loadPaint({ isTTY }: Stream, env: NodeJS.ProcessEnv) {
+export async function loadPaint({ isTTY }: WriteStream, env: NodeJS.ProcessEnv) {
   const { NO_COLOR, FORCE_COLOR, TERM } = env;
   const isForced = FORCE_COLOR ? !/^(0|false)$/.test(FORCE_COLOR) : undefined;
   const isColored = !NO_COLOR && (isForced ?? (isTTY && TERM !== "dumb"));

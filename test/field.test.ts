@@ -130,16 +130,16 @@ test("it refuses what is no value, with the reason", () => {
 });
 
 test("it lists choices by numbers only where a number can't be another's name", () => {
-  const rows = (property: object) => describe(field(property), 80).slice(1);
+  const rows = (property: object) => describe(field(property)).slice(1);
   assert.deepEqual(rows({ oneOf: sizes }), ["1) Small (s)", "2) Large (l)"]);
   assert.deepEqual(rows({ enum: ["2", "a"] }), ["- 2", "- a"]);
   assert.deepEqual(rows(named(["a", "b"], ["2", "x"])), ["- 2 (a)", "- x (b)"]);
 });
 
-test("it tells choices apart that have the same title", () => {
+test("it shows choices as they are listed, so that the same title is told apart", () => {
   const same = field(named(["keep", "delete"], ["Yes", "yes"]));
   assert.equal(showValue(same, "delete"), "yes (delete)");
-  assert.equal(showValue(field({ oneOf: sizes }), "l"), "Large");
+  assert.equal(showValue(field({ oneOf: sizes }), "l"), "Large (l)");
 });
 
 test("it says what a field takes", () => {
@@ -165,7 +165,7 @@ test("it reads each of 100,000 choices a few times, however many are named", () 
   }));
   const all = choices.map(({ value }) => value);
   const many = { ...field(several("a")), choices, low: 0, high: 100_000, default: all };
-  assert.equal(describe(many, 80).length, 1 + 50_000);
+  assert.equal(describe(many).length, 2);
   const text = choices.map((_, index) => `title ${index}`).join(",");
   assert.deepEqual(parseText(many, text), { value: all });
   assert.ok(reads < 50 * 100_000, `${reads} reads`);

@@ -67,9 +67,9 @@ test("it colours where the environment and the stream want it", async () => {
     [{ FORCE_COLOR: "" }, true, true],
   ];
   for (const [env, isTTY, isColoured] of COLOURED) {
-    const { red } = await loadPaint({ isTTY }, env);
+    const { red } = await loadPaint({ isTTY } as WriteStream, env);
     const shown = isColoured ? "\u001b[31mx\u001b[39m" : "x";
     assert.equal(red("x"), shown, JSON.stringify([env, isTTY]));
   }
-  assert.equal(await loadPaint({ isTTY: false }, {}), PLAIN);
+  assert.equal(await loadPaint({ isTTY: false } as WriteStream, {}), PLAIN);
 });
