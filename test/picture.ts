@@ -24,8 +24,10 @@ const TOP = 44;
  * @throws {Error} on a colour that has no style here
  */
 export function drawTerminal(title: string, bytes: string): string {
+  // A row that was wiped, as what is waited for on a slow machine, is not to be seen.
+  const kept = bytes.replace(/[^\n]*\r\x1b\[K/g, "");
   // Readline's own movements change nothing here: it draws a prompt where the cursor is.
-  const text = bytes.replace(/\x1b\[[0-9;?]*[A-Za-ln-z]/g, "").replace(/\r+\n/g, "\n");
+  const text = kept.replace(/\x1b\[[0-9;?]*[A-Za-ln-z]/g, "").replace(/\r+\n/g, "\n");
   const rows = text.trimEnd().split("\n");
   let style: number | undefined;
   const drawn = rows.map((row, at) => {
