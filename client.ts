@@ -60,6 +60,8 @@ class Failure extends Error {
 type Settings = NonNullable<ReturnType<typeof readSettings>>;
 
 const bad = (reason: string) => new Failure(2, `${reason} (see --help)`);
+const wrong = (option: string, rule: string, came: string) =>
+  bad(`--${option} must ${rule}, not ${JSON.stringify(inline(came, 100))}`);
 
 function parse(args: string[]) {
   try {
@@ -93,8 +95,6 @@ function readSettings(argv: string[]) {
   const values = parse(argv.slice(0, dashes));
   const { server, protocol, timeout, help } = values;
   if (help) return undefined;
-  const wrong = (option: string, rule: string, came: string) =>
-    bad(`--${option} must ${rule}, not ${JSON.stringify(inline(came, 100))}`);
   const pair = (option: string, text: string) => {
     const at = text.indexOf("=");
     // What follows the name may be secret, and is never shown.
@@ -102,39 +102,35 @@ function readSettings(argv: string[]) {
     return [text.slice(0, at), text.slice(at + 1)] as const;
   };
   if (!server) throw bad("--server is missing");
-  if (!VERSIONS.includes(protocol)) {
-    throw wrong("protocol", `be one of ${VERSIONS.join(", ")}`, protocol);
-  }
-  const args = parseObject(values.args);
-  if (!args) throw wrong("args", "be a JSON object", values.args);
+  const known = `be one of ${VERSIONS.join(", ")}`;
+  if (!VERSIONS.includes(protocol)) throw wrong("protocol", known, protocol);
   if (!(Number(timeout) > 0)) throw wrong("timeout", "be above 0 seconds", timeout);
   const timeoutMs = Math.min(Number(timeout) * 1000, 2 ** 31 - 1); // timers end there
   const answers = values.answer.map((text) => pair("answer", text));
   const variables = values.env.map((text) => {
     if (text.includes("=")) return pair("env", text);
-    const value = Object.hasOwn(process.env, text) ? process.env[text] : undefined;
+    const value = process.env[text];
     if (value === undefined) throw wrong("env", "name a variable that is set", text);
     return [text, value] as const;
   });
   const env = Object.fromEntries(variables);
+  const args = parseArguments(values.args);
   const serverArgs = argv.slice(dashes + 1);
   return { ...values, server, serverArgs, args, answers, env, timeoutMs };
 }
 
-function parseObject(text: string): Params | undefined {
-  let value: unknown;
+function parseArguments(text: string): Params {
   try {
-    value = JSON.parse(text);
+    const value: unknown = JSON.parse(text);
     JSON.stringify(value); // it has to travel
+    if (isObject(value)) return value;
   } catch (error) {
     if (error instanceof RangeError) throw bad("--args is nested too deep to be sent");
   }
-  return isObject(value) ? value : undefined;
+  throw wrong("args", "be a JSON object", text);
 }
 
 // --- Answers by flag ---------------------------------------------------------------------
-
-const MAX_QUESTIONS = 100; // a server that asks more often would ask for ever
 
 type Ask = (question: Question, signal?: AbortSignal) => ReturnType<Answerer["form"]>;
 
@@ -145,19 +141,14 @@ function answererFor(
   ended: AbortController,
 ): Answerer | undefined {
   if (!person && !defaults && answers.length === 0) return undefined;
-  const failing = (reason: string, exitCode = 2): Failure => {
-    const failure = new Failure(exitCode, reason);
+  const failing = (reason: string): Failure => {
+    const failure = new Failure(2, reason);
     setImmediate(() => ended.abort(failure)); // whoever runs the loop
     return failure;
   };
-  let asked = 0;
   const flags = new Set(answers.map(([name]) => name));
-  const count = () => {
-    if (++asked > MAX_QUESTIONS) throw failing("The server asks again and again.", 3);
-  };
   return {
     async form({ message, fields }, signal) {
-      count();
       const { checkContent, fillDefaults } = await import("./mcp/form.ts");
       const { parseText } = await import("./mcp/field.ts");
       const answered = fields.flatMap((field) => {
@@ -184,8 +175,7 @@ function answererFor(
       const next = wanted ? `Give ${wanted}.` : "Only a person at a terminal can agree.";
       throw failing(`The server asks: ${message} ${lack}${next}`);
     },
-    // A flag is no consent to a page that it has not seen.
-    url: person && (async (page, signal) => (count(), person(page, signal))),
+    url: person, // a flag is no consent to a page that it has not seen
   };
 }
 
@@ -280,7 +270,7 @@ async function open(settings: Settings, screen: Screen, ended: AbortController) 
     startProcess(server, serverArgs, env, (text) => onNote(`server: ${text}`));
   // The server starts while all that speaks to it is loaded.
   const started = [start()];
-  const { connect } = await import("./mcp/connect.ts");
+  const { connect, ...door } = await import("./mcp/connect.ts");
 
   let session: Session | undefined;
   const ask: Ask = (question, signal) =>
@@ -298,7 +288,7 @@ async function open(settings: Settings, screen: Screen, ended: AbortController) 
     onWait: (method) => screen.wait(`${inline(server, 40)}: ${method}`),
     onProgress: (news) => screen.progress(news),
   });
-  return { session, settings, screen, signal, canAsk: answerer !== undefined };
+  return { ...door, session, settings, screen, signal, canAsk: answerer !== undefined };
 }
 
 const CHOOSE = "Choose one of its tools with --tool:";
@@ -315,8 +305,8 @@ function chooseTool(tools: ListedTool[]): string {
 }
 
 /** Calls the tool, or lists all of them, and prints the result. */
-async function call({ session, settings, screen, signal }: Client): Promise<void> {
-  const { callTool, listTools } = await import("./mcp/connect.ts");
+async function call(client: Client): Promise<void> {
+  const { session, settings, screen, signal, callTool, listTools } = client;
   const { list, json, ticker, answers } = settings;
   const isListed = list || settings.tool === undefined;
   const tools = isListed ? await listTools(session, signal) : [];
@@ -339,7 +329,8 @@ async function call({ session, settings, screen, signal }: Client): Promise<void
 }
 
 /** What may help after a failed call; it may take a look at the server's tools. */
-async function hintFor(error: unknown, { session, settings, signal, canAsk }: Client) {
+async function hintFor(error: unknown, client: Client) {
+  const { session, settings, signal, canAsk, listTools } = client;
   const { tool, protocol } = settings;
   const { code } = error as RpcError;
   const { exitCode, theirs: reason } = failureOf(error);
@@ -355,7 +346,6 @@ async function hintFor(error: unknown, { session, settings, signal, canAsk }: Cl
     return "If the tool asks in the older way, try --protocol 2025-11-25.";
   }
   if (tool === undefined) return code === -32601 ? "Name a tool with --tool." : undefined;
-  const { listTools } = await import("./mcp/connect.ts");
   const names = namesOf(await listTools(session, signal).catch(() => []));
   const isKnown = names.length === 0 || names.includes(tool);
   return isKnown ? undefined : withWords(CHOOSE, names.join(", "));
@@ -382,22 +372,19 @@ async function main(argv: string[]): Promise<void> {
     process.exitCode = 130;
     setTimeout(interrupt, wasAsked ? 2000 : 0, 130).unref();
   };
+  let client: Client | undefined;
   try {
     const settings = readSettings(argv);
     if (!settings) return await write(HELP.trimEnd());
-    const client = await open(settings, screen, ended);
-    try {
-      await call(client);
-    } catch (error) {
-      report(error);
-      const hint = await hintFor(error, client);
-      if (hint) screen.say(hint);
-    } finally {
-      await screen.close();
-      await client.session.close();
-    }
+    client = await open(settings, screen, ended);
+    await call(client);
   } catch (error) {
     report(error);
+    const hint = client && (await hintFor(error, client));
+    if (hint) screen.say(hint);
+  } finally {
+    await screen.close();
+    await client?.session.close();
   }
 }
 

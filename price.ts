@@ -63,18 +63,18 @@ export function readSymbol(text: string): StockSymbol | undefined {
 // --- The look-up -------------------------------------------------------------------------
 
 /**
- * Looks a symbol up at Stooq, with one request and no retry. Eight run at once, others wait.
- *
+ * Looks a symbol up at Stooq, or at STOOQ_URL, by one request. Eight run at once, others wait.
  * @param options.signal gives up, also in the queue; the look-up rejects with its reason
- * @param options.server where to ask (STOOQ_URL, else https://stooq.com)
  * @param options.deadlineMs for connection, headers and body together (10 s)
  */
 export async function lookUp(
   symbol: StockSymbol,
-  options: { signal?: AbortSignal; server?: string; deadlineMs?: number } = {},
+  {
+    signal,
+    deadlineMs = DEADLINE_MS,
+  }: { signal?: AbortSignal; deadlineMs?: number } = {},
 ): Promise<Lookup> {
-  const { signal, deadlineMs = DEADLINE_MS } = options;
-  const server = options.server ?? (process.env["STOOQ_URL"] || "https://stooq.com");
+  const server = process.env["STOOQ_URL"] || "https://stooq.com";
   const query = `s=${encodeURIComponent(symbol.stooq)}&f=sd2t2ohlcvn&h&e=csv`;
   const url = `${server.replace(/\/+$/, "")}/q/l/?${query}`;
   if (!URL.canParse(url)) return nothing("STOOQ_URL is not a URL.");
@@ -146,14 +146,10 @@ async function request(url: string, signal: AbortSignal, onTurn: () => void) {
 /** What Stooq serves instead of CSV. The first sign counts: notices also come in HTML. */
 const NOTICES: [sign: RegExp, reason: string][] = [
   [/^$/, "Stooq sent an empty answer."],
-  [
-    /exceeded the daily hits limit/i,
-    "Stooq's daily limit for this address is reached: try again tomorrow.",
-  ],
+  [/hits limit/i, "Stooq's daily limit for this address is reached: try tomorrow."],
   [
     /get your apikey|get_apikey/i,
-    "Stooq asks for an API key here, which this program has none of: " +
-      "set STOOQ_URL to a server that serves the same CSV without one.",
+    "Stooq asks for an API key: set STOOQ_URL to a server of this CSV that wants none.",
   ],
   [/^</, "Stooq sent a web page instead of a quote: it keeps programs out."],
 ];
@@ -180,7 +176,6 @@ function unknown({ shown, stooq }: StockSymbol): Lookup {
     : { found: "unknown symbol", reason: `${asked}.` };
 }
 
-/** What is known of one symbol, by the names of the columns. */
 type Row = Record<string, string | undefined>;
 
 /** The rows of the CSV. Throws if it is not the one we know. */

@@ -1,7 +1,6 @@
 /**
  * A server's question on its way to whoever answers: checked first, whichever way it came. No
  * terminal is known here; an `Answerer` is a person, a test, or fifteen lines of your own.
- *
  * @see https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
  */
 import { setTimeout as sleep } from "node:timers/promises";
@@ -14,20 +13,14 @@ import {
   type Context,
   type Params,
 } from "./peer.ts";
-import {
-  ElicitParams,
-  parseParams,
-  type ElicitResult,
-  type InputRequest,
-  type InputResponse,
-} from "./schema.ts";
+import * as mcp from "./schema.ts";
 
 /** Answers the questions of servers. What it can do is what is declared to them. */
 export type Answerer = {
   /** Fills in a form. The signal withdraws the question. */
-  form(question: Form, signal?: AbortSignal): Promise<ElicitResult>;
+  form(question: Form, signal?: AbortSignal): Promise<mcp.ElicitResult>;
   /** Sends the person to a page. An accept means that they agreed, not that they are done. */
-  url?: ((question: Page, signal?: AbortSignal) => Promise<ElicitResult>) | undefined;
+  url?: ((question: Page, signal?: AbortSignal) => Promise<mcp.ElicitResult>) | undefined;
 };
 export type Form = { message: string; fields: Field[] };
 /** `again` if the person has agreed to this page before, and has only to say when it is done. */
@@ -42,32 +35,30 @@ export function capabilities(answerer: Answerer | undefined, version: string): P
 
 /**
  * Checks a question and has it answered.
- *
  * @throws {RpcError} -32602 or -32601 if it is none that this client declared or the protocol
  *   allows; nobody is asked then
  */
 export async function answerQuestion(
-  { method, params }: InputRequest,
+  { method, params }: mcp.InputRequest,
   answerer: Answerer | undefined,
   again: boolean,
   signal: AbortSignal,
-): Promise<ElicitResult> {
+): Promise<mcp.ElicitResult> {
   if (method !== "elicitation/create" || !answerer) {
     throw new RpcError(METHOD_NOT_FOUND, `this client does not answer ${method}`);
   }
-  const { mode, message, url, ...asked } = parseParams(ElicitParams, params, method);
+  const asked = mcp.parseParams(mcp.ElicitParams, params, method);
+  const { mode, message, url, requestedSchema } = asked;
   if (mode === "form") {
-    const fields = readForm(asked.requestedSchema);
-    return answerer.form({ message, fields }, signal);
+    return answerer.form({ message, fields: readForm(requestedSchema) }, signal);
   }
-  const refuse = (reason: string) => new RpcError(INVALID_PARAMS, reason);
   if (mode !== "url" || !answerer.url) {
-    throw refuse(`this client declared no elicitation by ${mode}`);
+    throw new RpcError(INVALID_PARAMS, `this client declared no elicitation by ${mode}`);
   }
-  if (url && URL.canParse(url) && /^https?:/i.test(url)) {
-    return answerer.url({ message, url: new URL(url), again }, signal);
+  if (!url || !URL.canParse(url) || !/^https?:/i.test(url)) {
+    throw new RpcError(INVALID_PARAMS, `a URL to open must be http or https, not ${url}`);
   }
-  throw refuse(`a URL to open must be http or https, not ${url}`);
+  return answerer.url({ message, url: new URL(url), again }, signal);
 }
 
 // --- Pages -------------------------------------------------------------------------------
@@ -81,24 +72,27 @@ GaveUp.prototype.name = "GaveUp";
  * and a round without a question then wait for the person, however long a sign-in takes.
  */
 export function withPages(
-  put: (q: InputRequest, again: boolean, context: Context) => Promise<InputResponse>,
+  put: (
+    q: mcp.InputRequest,
+    again: boolean,
+    context: Context,
+  ) => Promise<mcp.InputResponse>,
 ) {
-  let page: InputRequest | undefined;
+  let page: mcp.InputRequest | undefined;
   return {
-    async ask(question: InputRequest, context: Context): Promise<InputResponse> {
+    async ask(question: mcp.InputRequest, context: Context): Promise<mcp.InputResponse> {
       const { mode, url } = question.params;
       const again = page !== undefined && page.params["url"] === url;
       const answer = await put(question, again, context);
       if (mode === "url" && answer["action"] === "accept") page = question;
       return answer;
     },
-    async pause(context: Context): Promise<void> {
+    async pause({ signal }: Context): Promise<void> {
       if (!page) {
-        const { signal } = context;
         const pause = sleep(200, undefined, { signal });
         return pause.catch(() => signal.throwIfAborted());
       }
-      const { action } = await put(page, true, context);
+      const { action } = await put(page, true, { signal });
       if (action !== "accept") throw new GaveUp("you left before the page was done with");
     },
   };

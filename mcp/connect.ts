@@ -1,7 +1,6 @@
 /**
  * The client's door: starts a server, finds out its era with one question, and opens a session
  * of that era. Whoever has the session can't tell which one it is.
- *
  * @see https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio
  */
 import { openLegacy } from "./legacy.ts";
@@ -13,7 +12,6 @@ import * as mcp from "./schema.ts";
 
 /**
  * Starts a server and finds out how to speak with it.
- *
  * @param start starts the server; called a second time where it ended at the first request
  * @throws {ConnectionError} it did not start, went away, or shares no version with us
  * @throws {RpcError} it refuses to be initialized; and the signal's reason
@@ -41,12 +39,12 @@ type Found = { version: string; name?: string | undefined } | { why: string };
 
 /** Asks the one question that only a modern server answers, and judges by what comes back. */
 async function probe(link: Link, options: Options, isRetry = false): Promise<Found> {
-  const { timeoutMs = 60_000, probeMs = Math.min(10_000, timeoutMs), signal } = options;
+  const { timeoutMs = 60_000, signal } = options;
   if (mcp.LEGACY_VERSIONS.includes(options.protocol ?? ""))
     return { why: "it was not asked" };
   const preferred = String(mcp.MODERN_VERSIONS[0]);
   const params = { _meta: envelope(preferred, options) };
-  const limits = { timeoutMs: probeMs, signal, isFirst: true };
+  const limits = { timeoutMs: Math.min(10_000, timeoutMs), signal, isFirst: true };
   const first = link.send("server/discover", params, limits);
   const reply = await first.catch((error: unknown) => error);
 
@@ -74,14 +72,11 @@ async function probe(link: Link, options: Options, isRetry = false): Promise<Fou
 }
 
 function choose(theirs: string[]): string {
-  const isTheirs = (version: string) => theirs.includes(version);
-  const version = mcp.MODERN_VERSIONS.find(isTheirs);
+  const version = mcp.MODERN_VERSIONS.find((ours) => theirs.includes(ours));
   if (version !== undefined) return version;
-  const older = mcp.LEGACY_VERSIONS.find(isTheirs);
-  const hint = older ? `; --protocol ${older} tries it with a handshake` : "";
   const ours = [...mcp.MODERN_VERSIONS, ...mcp.LEGACY_VERSIONS].join(", ");
   const both = `the server speaks ${theirs.join(", ") || "none that it names"}`;
-  throw new ConnectionError(`no version in common: ${both}, this client ${ours}${hint}`);
+  throw new ConnectionError(`no version in common: ${both}, this client ${ours}`);
 }
 
 /** The server's tools, page by page, until there are no more or a cursor comes twice. */

@@ -15,7 +15,6 @@ export type Session = {
   name: string | undefined;
   /**
    * Sends a request and has the server's questions answered until the result is complete.
-   *
    * @throws {RpcError} the error that the server answered with
    * @throws {ConnectionError} it went away, did not answer in time or broke the protocol
    * @throws {GaveUp} the person left a page; also what the `Answerer` throws
@@ -31,10 +30,8 @@ export type Options = {
   protocol?: string;
   /** Left out, servers are told that nobody can be asked. */
   answerer?: Answerer | undefined;
-  /** For each request, less the time in which a person is being asked (60 s). */
+  /** For a request, less the time in which a person is asked (60 s; 10 s to connect). */
   timeoutMs?: number;
-  /** For the first answer, from the start of the process (10 s, or less with `timeoutMs`). */
-  probeMs?: number;
   /** Ends the attempt to connect. */
   signal?: AbortSignal | undefined;
   /** Hears of each request that goes out; returns what is called when it is over. */

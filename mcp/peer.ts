@@ -1,12 +1,11 @@
 /**
- * JSON-RPC 2.0 over two byte streams, one message a line; MCP begins in schema.ts. A `Peer`
- * is one end of a connection. It sends requests and notifications, hands what arrives to
- * its handlers, and owns everything in flight: the requests it waits for and those it
+ * JSON-RPC 2.0 over two byte streams, one message a line; MCP begins in schema.ts. A `Peer` is
+ * one end of a connection. It owns everything in flight: the requests it waits for and those it
  * serves. It starts no process and sets no time limit.
  */
 import { isUtf8 } from "node:buffer";
 import type { Readable, Writable } from "node:stream";
-import { setImmediate as turn } from "node:timers/promises";
+import { finished } from "node:stream/promises";
 import { inspect } from "node:util";
 
 export type Id = string | number;
@@ -27,6 +26,7 @@ export const INTERNAL_ERROR = -32603;
 export const MAX_LINE_BYTES = 32 * 1024 * 1024; // a longer line is refused and skipped
 const BATCH_BYTES = 2048; // what is written at once, when there is more
 const LINES_A_TURN = 1000; // then timers and Ctrl-C get their turn
+const FULL_CHUNK_BYTES = 64 * 1024; // after one, Node reads on in the same turn
 
 /** The error that travels: an `error` response, received or to be sent. */
 export class RpcError extends Error {
@@ -143,23 +143,28 @@ export class Peer {
 
   /** Reads messages until the input ends, whether in peace or in an error. */
   async listen(): Promise<void> {
-    let count = 0;
-    try {
-      for await (const chunk of this.#input) {
-        for (const line of this.#lines.split(chunk)) {
-          this.#receive(line);
-          if (++count % LINES_A_TURN === 0) await turn();
-        }
-        await turn();
-      }
-    } catch (error) {
-      this.onNote(`the input broke: ${(error as Error).message}`);
-    }
+    this.#input.on("data", (chunk: Buffer) => {
+      this.#lines.chunk = chunk;
+      this.#read(chunk.length < FULL_CHUNK_BYTES ? LINES_A_TURN : 0);
+    });
+    await finished(this.#input, { writable: false }).catch(() => {});
+    // The end comes while lines still wait for their turn.
+    while (this.#lines.chunk.length > 0) await new Promise((next) => setImmediate(next));
     if (this.#lines.length > 0) this.onNote("the input ended within a line");
   }
 
-  #receive(line: Buffer | string): void {
-    if (typeof line === "string") return this.#receiveEnds(line);
+  #read(most: number): void {
+    for (; most > 0; most--) {
+      const line = this.#lines.next();
+      if (line === undefined) return void this.#input.resume();
+      if (line === "too long") this.#receiveTooLong();
+      else this.#receive(line);
+    }
+    this.#input.pause();
+    setImmediate(() => this.#read(LINES_A_TURN));
+  }
+
+  #receive(line: Buffer): void {
     const text = UTF8.decode(line).trim();
     if (text === "") return;
     this.onLine?.("received", text);
@@ -218,14 +223,11 @@ export class Peer {
     }
   }
 
-  /** A line over the limit. Its ends tell whose answer it was: some write the id last. */
-  #receiveEnds(ends: string): void {
-    const text = ends.replace(/"jsonrpc":\s*"2.0",|\s/g, "");
-    const found = /^{"id":(\d+),"result":|^{"result":.*,"id":(\d+)}$/.exec(text);
-    const waiting = this.#settle(Number(found?.[1] ?? found?.[2]));
+  /** A line over the limit, of which nothing is left: it may answer any open request. */
+  #receiveTooLong(): void {
     const reason = `is longer than ${MAX_LINE_BYTES / 2 ** 20} MiB`;
-    if (waiting) waiting.reject(new ConnectionError(`the answer ${reason}`));
-    else this.#malformed(PARSE_ERROR, `a line ${reason}`);
+    if (!this.answersMalformed) this.#end(new ConnectionError(`the answer ${reason}`));
+    this.#malformed(PARSE_ERROR, `a line ${reason}`);
   }
 
   /** A response is never answered, whatever is wrong with it: that could go on for ever. */
@@ -283,7 +285,11 @@ export class Peer {
   /** Ends every waiting request, now and later, with the cause. What is served goes on. */
   close(cause: Error): void {
     this.#closed ??= cause;
-    for (const id of this.#waiting.keys()) this.#settle(id)?.reject(this.#closed);
+    this.#end(this.#closed);
+  }
+
+  #end(cause: Error): void {
+    for (const id of this.#waiting.keys()) this.#settle(id)?.reject(cause);
   }
 }
 
@@ -292,29 +298,25 @@ export class Peer {
 const UTF8 = new TextDecoder(); // drops a byte order mark
 /** Splits on the byte 0x0A before decoding, so no character is ever cut in two. */
 class Lines {
+  chunk: Buffer = Buffer.alloc(0); // still to be split
   length = 0; // of the line that has begun
   #parts: Buffer[] = [];
 
-  /** The lines that end in a chunk; of one over the limit its two ends, as text. */
-  *split(chunk: Buffer): Generator<Buffer | string> {
-    for (let rest = chunk; rest.length > 0;) {
-      const newline = rest.indexOf(0x0a);
-      const part = newline === -1 ? rest : rest.subarray(0, newline);
-      rest = rest.subarray(part.length + 1);
-      this.#parts.push(part);
-      this.length += part.length;
-      const isTooLong = this.length > MAX_LINE_BYTES;
-      if (isTooLong) {
-        const all = Buffer.concat(this.#parts);
-        this.#parts = [all.subarray(0, 256), all.subarray(-256)]; // by which to know it
-      }
-      if (newline === -1) return;
-      // One join a line, not one a chunk: the time stays in step with the bytes.
-      const line = Buffer.concat(this.#parts);
-      this.#parts = [];
-      this.length = 0;
-      yield isTooLong ? String(line) : line;
-    }
+  /** The next line, if it has ended. Of one over the limit nothing is kept. */
+  next(): Buffer | "too long" | undefined {
+    const newline = this.chunk.indexOf(0x0a);
+    const part = newline === -1 ? this.chunk : this.chunk.subarray(0, newline);
+    this.chunk = this.chunk.subarray(part.length + 1);
+    this.length += part.length;
+    const isTooLong = this.length > MAX_LINE_BYTES;
+    if (isTooLong) this.#parts = [];
+    else if (part.length > 0) this.#parts.push(part);
+    if (newline === -1) return undefined;
+    // One join a line, not one a chunk: the time stays in step with the bytes.
+    const line = this.#parts[0] === part ? part : Buffer.concat(this.#parts);
+    this.#parts = [];
+    this.length = 0;
+    return isTooLong ? "too long" : line;
   }
 }
 

@@ -4,7 +4,7 @@
  * last one.
  * @see https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio
  */
-import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { spawn, type ChildProcessWithoutNullStreams as Child } from "node:child_process";
 import { once } from "node:events";
 import { accessSync, constants, existsSync, readFileSync, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -19,8 +19,6 @@ export type Server = {
   gone: Promise<string>;
   stop(): Promise<void>;
 };
-
-type Child = ChildProcessWithoutNullStreams;
 
 /** What a server is given of our environment; everything else only by name (`--env`). */
 const PASSED_ON =

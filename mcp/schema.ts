@@ -5,7 +5,6 @@
  *
  * All objects are open: keys that are not known here pass through. A null in an optional key
  * counts as an absent key, as programs in many languages write null for what they leave out.
- *
  * @see https://modelcontextprotocol.io/specification/2026-07-28/schema
  */
 import * as z from "zod";

@@ -27,6 +27,16 @@ let answer: (response: ServerResponse) => void;
 const stooq = await startStooq((_request, response) => answer(response));
 after(() => stooq.close());
 
+/** Looks up at a server: the variable is read before anything is awaited. */
+function lookUpAt(
+  server: string,
+  options: Parameters<typeof lookUp>[1] = {},
+  asked = nvda,
+) {
+  process.env["STOOQ_URL"] = server;
+  return lookUp(asked, options);
+}
+
 const symbol = (text: string) => readSymbol(text) as StockSymbol;
 const nvda = symbol("NVDA");
 const row = "NVDA.US,2026-08-20,22:00:12,1,2,0.5,1.5,100,NVIDIA";
@@ -45,7 +55,7 @@ async function lookUpBody(
 ): Promise<Lookup> {
   answer = (response) => response.writeHead(status, headers).end(body);
   const before = stooq.hits.length;
-  const result = await lookUp(asked, { server: stooq.url });
+  const result = await lookUpAt(stooq.url, {}, asked);
   assert.equal(stooq.hits.length, before + 1, "one request, no retry");
   assert.deepEqual(JSON.parse(JSON.stringify(result)), result);
   return result;
@@ -97,7 +107,7 @@ test("it reads what can be a symbol, and nothing else", () => {
 
 test("it asks for the symbol in Stooq's spelling, encoded", async () => {
   answer = (response) => response.end();
-  await lookUp(symbol("^spx"), { server: `${stooq.url}/` });
+  await lookUpAt(`${stooq.url}/`, {}, symbol("^spx"));
   assert.equal(stooq.hits.at(-1), "^spx");
 });
 
@@ -199,7 +209,7 @@ test("it says why there is no quote, in a sentence for each kind of answer", asy
     ["nothing", "", /empty answer/],
     ["a newline", "\r\n", /empty answer/],
     ["a byte order mark only", Buffer.from([0xef, 0xbb, 0xbf]), /empty answer/],
-    ["the daily limit", "Exceeded the daily hits limit", /daily limit .* try again/],
+    ["the daily limit", "Exceeded the daily hits limit", /daily limit .* try tomorrow/],
     ["the same in HTML", "<p>Exceeded the daily hits limit</p>", /daily limit/],
     ["a key notice", "Get your apikey:\n1. Open /q/d/?get_apikey", /API key.*STOOQ_URL/],
     ["a key notice in HTML", "<html>…get_apikey…</html>", /API key.*STOOQ_URL/],
@@ -279,7 +289,7 @@ test("it gives up on what does not come in time", async () => {
   };
   for (const [what, never] of Object.entries(rows)) {
     answer = never;
-    const result = await lookUp(nvda, { server: stooq.url, deadlineMs: 150 });
+    const result = await lookUpAt(stooq.url, { deadlineMs: 150 });
     assert.match(reasonOf(result, what), /did not answer in time/, what);
   }
 });
@@ -289,24 +299,24 @@ test("it takes no half of a price for a price", async () => {
   const half = `${head}\r\nNVDA.US,2026-08-20,22:00:12,18`;
 
   answer = ({ socket }) => socket?.write(half);
-  const late = await lookUp(nvda, { server: stooq.url, deadlineMs: 150 });
+  const late = await lookUpAt(stooq.url, { deadlineMs: 150 });
   assert.match(reasonOf(late), /did not answer in time/);
 
   const abort = new AbortController();
   const giveUp = () => abort.abort(new Error("mine"));
   answer = ({ socket }) => socket?.write(half, () => setTimeout(giveUp, 20));
-  const dropped = lookUp(nvda, { server: stooq.url, signal: abort.signal });
+  const dropped = lookUpAt(stooq.url, { signal: abort.signal });
   await assert.rejects(dropped, /mine/);
 
   answer = ({ socket }) =>
     socket?.write(half, () => setTimeout(() => socket.resetAndDestroy(), 20));
-  const reset = await lookUp(nvda, { server: stooq.url });
+  const reset = await lookUpAt(stooq.url);
   assert.match(reasonOf(reset), /could not be reached \(ECONNRESET\)/);
 
   // An orderly end is no fault in HTTP. But the columns that are asked for go on.
   const row = half.replace("Time,Close", HEADER.slice("Symbol,Date,".length));
   answer = ({ socket }) => socket?.end(row);
-  assert.match(reasonOf(await lookUp(nvda, { server: stooq.url })), /not the CSV/);
+  assert.match(reasonOf(await lookUpAt(stooq.url)), /not the CSV/);
 });
 
 test("it survives an answer shorter than it says", async () => {
@@ -314,7 +324,7 @@ test("it survives an answer shorter than it says", async () => {
     response.writeHead(200, { "content-length": "500" }).write(HEADER);
     setImmediate(() => response.destroy());
   };
-  const result = await lookUp(nvda, { server: stooq.url });
+  const result = await lookUpAt(stooq.url);
   assert.match(reasonOf(result), /could not be reached \(ECONNRESET\)/);
 });
 
@@ -328,7 +338,7 @@ test("it reads no more of a body than a quote could need", async () => {
     };
     more();
   };
-  reasonOf(await lookUp(nvda, { server: stooq.url }));
+  reasonOf(await lookUpAt(stooq.url));
   assert.ok(sent < 20e6, `${sent} bytes went out`);
 });
 
@@ -343,12 +353,12 @@ test("it says that the server can't be reached, by a code and without the URL", 
     [stooq.url.replace("http", " HTTPS"), /\((?!ERR_INVALID_PROTOCOL)E\w+\)/],
   ];
   for (const [server, code] of rows) {
-    const reason = reasonOf(await lookUp(nvda, { server }), server);
+    const reason = reasonOf(await lookUpAt(server), server);
     assert.match(reason, /^Stooq could not be reached \(\w+\)\.$/, server);
     assert.match(reason, code, server);
   }
   // The same sentence or another, but no request.
-  const result = await lookUp(nvda, { server: "stooq.com" });
+  const result = await lookUpAt("stooq.com");
   assert.deepEqual(result, { found: "nothing", reason: "STOOQ_URL is not a URL." });
 });
 
@@ -360,11 +370,11 @@ test("it stops when its signal aborts, and drops the connection", async () => {
       abort.abort(new Error("enough"));
     };
   });
-  const options = { server: stooq.url, signal: abort.signal };
-  await assert.rejects(lookUp(nvda, options), /enough/);
+  const options = { signal: abort.signal };
+  await assert.rejects(lookUpAt(stooq.url, options), /enough/);
   await dropped;
   const before = stooq.hits.length;
-  await assert.rejects(lookUp(nvda, options), /enough/, "aborted before");
+  await assert.rejects(lookUpAt(stooq.url, options), /enough/, "aborted before");
   assert.equal(stooq.hits.length, before);
 });
 
@@ -384,10 +394,10 @@ test("it keeps no more than 8 requests open, each on a connection of its own", a
     if (isOpen) release();
   };
   const before = stooq.hits.length;
-  const all = Array.from({ length: 24 }, () => lookUp(nvda, { server: stooq.url }));
+  const all = Array.from({ length: 24 }, () => lookUpAt(stooq.url));
   while (held.length < 8) await sleep(1);
   const abort = new AbortController();
-  const quitter = lookUp(nvda, { server: stooq.url, signal: abort.signal });
+  const quitter = lookUpAt(stooq.url, { signal: abort.signal });
   // Time for a ninth to come, and for the quitter to enter the queue.
   await sleep(50);
   abort.abort(new Error("left the queue"));
@@ -403,10 +413,10 @@ test("it keeps no more than 8 requests open, each on a connection of its own", a
 test("it counts no time in the queue towards the deadline", async () => {
   const held: ServerResponse[] = [];
   answer = (response) => held.push(response);
-  const eight = Array.from({ length: 8 }, () => lookUp(nvda, { server: stooq.url }));
+  const eight = Array.from({ length: 8 }, () => lookUpAt(stooq.url));
   while (held.length < 8) await sleep(1);
   let isOver = false;
-  const ninth = lookUp(nvda, { server: stooq.url, deadlineMs: 1 });
+  const ninth = lookUpAt(stooq.url, { deadlineMs: 1 });
   void ninth.then(() => (isOver = true));
   await sleep(100);
   assert.equal(isOver, false);
@@ -448,7 +458,7 @@ test("it waits for a slow host of two addresses", { skip: !isLinux }, async (t) 
   t.mock.method(dns, "lookup", (...args: unknown[]) =>
     (args.at(-1) as (error: null, found: object[]) => void)(null, addresses),
   );
-  const result = lookUp(nvda, { server: `http://slow.test:${port}` });
+  const result = lookUpAt(`http://slow.test:${port}`);
   await sleep(100);
   Atomics.store(gate, 0, 1);
   Atomics.notify(gate, 0);
@@ -462,9 +472,10 @@ const knowsProxies =
 test("it goes through a proxy where Node can", { skip: !knowsProxies }, async () => {
   answer = (response) => response.end(`${HEADER}\n${row}\n`);
   const program = `import { lookUp, readSymbol } from "./price.ts";
-    const result = await lookUp(readSymbol("nvda"), { server: "http://stooq.test" });
+    const result = await lookUp(readSymbol("nvda"));
     console.log(JSON.stringify(result));`;
-  const result = await run(program, { HTTP_PROXY: stooq.url, http_proxy: stooq.url });
+  const proxy = { HTTP_PROXY: stooq.url, http_proxy: stooq.url };
+  const result = await run(program, { ...proxy, STOOQ_URL: "http://stooq.test" });
   assert.deepEqual(JSON.parse(result), { found: "quote", quote: QUOTE });
 });
 
