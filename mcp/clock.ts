@@ -1,4 +1,4 @@
-/** The clock of a connection. No time limit runs out because somebody thinks. */
+/** A clock that stands still while a person is being asked: nobody runs out of time to think. */
 import type { Answerer } from "./answer.ts";
 
 export class Clock {

@@ -53,8 +53,7 @@ export function serveLegacy(modern: Handler, peer: Peer): Handler {
       client = mcp.parseParams(mcp.InitializeParams, params, method);
       return welcome(client, modern, context);
     }
-    // After the handshake only our own version makes a request modern: some hosts stamp other
-    // versions and other reserved keys, which say nothing here.
+    // Some hosts stamp other versions and keys, which say nothing after a handshake.
     const isModern = client ? isOurs : method !== "ping" || version !== undefined;
     if (isModern) return modern(method, params, context);
     if (method === "ping" || !client) return {};
