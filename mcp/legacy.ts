@@ -215,7 +215,7 @@ async function handshake(link: Link, options: Options): Promise<Session> {
 /** A server of the new era alone says by this error what it speaks. */
 function refuse(error: unknown, asked: string): never {
   if (!(error instanceof RpcError) || error.code !== mcp.UNSUPPORTED_VERSION) throw error;
-  const theirs = mcp.UnsupportedVersion.safeParse(error.data).data?.supported.join(", ");
-  const spoken = `the server does not speak ${asked}, but ${theirs ?? "others"}`;
-  throw new ConnectionError(`${spoken}; without --protocol its own version is used`);
+  const { supported = [] } = mcp.UnsupportedVersion.safeParse(error.data).data ?? {};
+  const reason = `the server does not speak ${asked}, but ${supported.join(", ") || "others"}`;
+  throw new ConnectionError(`${reason}; without --protocol its own version is used`);
 }

@@ -1,7 +1,4 @@
-/**
- * A started server and our end of the connection to it, with a time limit for every request.
- * Each era makes its `Session` of a link.
- */
+/** Our end of the connection to a started server. Each era makes its `Session` of one. */
 import type { Answerer } from "./answer.ts";
 import { Clock } from "./clock.ts";
 import { ConnectionError, Peer, type Params } from "./peer.ts";

@@ -24,8 +24,7 @@ import type { Round, Tool, Tools } from "./tool.ts";
 
 // --- The server's end --------------------------------------------------------------------
 
-/** The lists are the same for everybody, as long as this program is. */
-const CACHE = { ttlMs: 3_600_000, cacheScope: "public" };
+const CACHE = { ttlMs: 3_600_000, cacheScope: "public" }; // the same for everybody
 
 /**
  * Serves requests that carry their own envelope. It sees nothing but the request, so any
@@ -140,8 +139,7 @@ function missing(
 
 // --- The client's end --------------------------------------------------------------------
 
-/** The only requests that a server may answer with a question. */
-const MAY_ASK = ["tools/call", "prompts/get", "resources/read"];
+const MAY_ASK = ["tools/call", "prompts/get", "resources/read"]; // no other request may
 
 /** The session with a server that was discovered. */
 export function openModern(
