@@ -355,12 +355,6 @@ async function main(argv: string[]): Promise<void> {
   // A reader that has left is dealt with where something is written, as in `… | head`.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const screen = new Screen(await loadPaint(process.stderr, process.env));
-  const report = (error: unknown) => {
-    const { exitCode, message, theirs } = failureOf(error);
-    const words = theirs ? withWords(message, theirs) : withWords("", message);
-    screen.say(screen.paint.red(words));
-    process.exitCode ??= exitCode;
-  };
   // Every way to end early goes through this one signal.
   const ended = new AbortController();
   const interrupt = (code: number) => ended.abort(new Failure(code, "Interrupted."));
@@ -379,7 +373,10 @@ async function main(argv: string[]): Promise<void> {
     client = await open(settings, screen, ended);
     await call(client);
   } catch (error) {
-    report(error);
+    const { exitCode, message, theirs } = failureOf(error);
+    const words = theirs ? withWords(message, theirs) : withWords("", message);
+    screen.say(screen.paint.red(words));
+    process.exitCode ??= exitCode;
     const hint = client && (await hintFor(error, client));
     if (hint) screen.say(hint);
   } finally {

@@ -3,9 +3,8 @@
  * here knows MCP. For another source, replace this file, or point STOOQ_URL at a server that
  * serves the same CSV.
  *
- * Stooq sends status 200 whatever it serves, so the body alone decides. Since June 2026 it
- * often serves programs no quote. For that case this file keeps a few rows as a sample, which
- * is used only if the caller asks for it.
+ * Stooq sends status 200 whatever it serves, so the body alone decides. Since June 2026 it often
+ * serves programs no quote. So there is a sample, which is used only if the caller asks for it.
  */
 import { once } from "node:events";
 import type { Agent, IncomingMessage } from "node:http";
@@ -69,11 +68,9 @@ export function readSymbol(text: string): StockSymbol | undefined {
  */
 export async function lookUp(
   symbol: StockSymbol,
-  {
-    signal,
-    deadlineMs = DEADLINE_MS,
-  }: { signal?: AbortSignal; deadlineMs?: number } = {},
+  options: { signal?: AbortSignal; deadlineMs?: number } = {},
 ): Promise<Lookup> {
+  const { signal, deadlineMs = DEADLINE_MS } = options;
   const server = process.env["STOOQ_URL"] || "https://stooq.com";
   const query = `s=${encodeURIComponent(symbol.stooq)}&f=sd2t2ohlcvn&h&e=csv`;
   const url = `${server.replace(/\/+$/, "")}/q/l/?${query}`;
@@ -147,10 +144,7 @@ async function request(url: string, signal: AbortSignal, onTurn: () => void) {
 const NOTICES: [sign: RegExp, reason: string][] = [
   [/^$/, "Stooq sent an empty answer."],
   [/hits limit/i, "Stooq's daily limit for this address is reached: try tomorrow."],
-  [
-    /get your apikey|get_apikey/i,
-    "Stooq asks for an API key: set STOOQ_URL to a server of this CSV that wants none.",
-  ],
+  [/get your apikey|get_apikey/i, "Stooq asks for an API key: set STOOQ_URL instead."],
   [/^</, "Stooq sent a web page instead of a quote: it keeps programs out."],
 ];
 
@@ -182,8 +176,7 @@ type Row = Record<string, string | undefined>;
 async function readRows(csv: string): Promise<Row[]> {
   const { parse } = await import("csv-parse/sync");
   // Relaxed, because a name may hold quotes and commas without being quoted.
-  const relaxed = { relax_quotes: true, relax_column_count_more: true };
-  const options = { ...relaxed, skip_empty_lines: true };
+  const options = { relax_quotes: true, relax_column_count_more: true };
   const [header = [], ...lines]: string[][] = parse(csv, options);
   if (!header.includes("Symbol") || !header.includes("Close"))
     throw new Error("other CSV");

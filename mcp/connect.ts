@@ -50,25 +50,20 @@ async function probe(link: Link, options: Options, isRetry = false): Promise<Fou
 
   const discovery = mcp.DiscoverResult.safeParse(reply);
   if (discovery.success) {
-    const { supportedVersions } = discovery.data;
     const name = mcp.nameOf(mcp.meta(discovery.data)[mcp.SERVER_INFO]);
-    return { version: choose(supportedVersions), name };
+    return { version: choose(discovery.data.supportedVersions), name };
   }
   if (reply instanceof ConnectionError) return { why: reply.message };
   const answered = "it answered server/discover with";
   if (!(reply instanceof RpcError)) return { why: `${answered} no list of versions` };
-  switch (reply.code) {
-    case mcp.UNSUPPORTED_VERSION:
-      choose(mcp.UnsupportedVersion.safeParse(reply.data).data?.supported ?? []);
-      if (!isRetry) return probe(link, options, true);
-      throw new ConnectionError("the server refuses the very version that it offers");
-    // Codes that only the new era has: the server is modern, whatever else is wrong.
-    case mcp.MISSING_CAPABILITY:
-    case mcp.HEADER_MISMATCH:
-      return { version: preferred };
-    default:
-      return { why: `${answered} error ${reply.code}` };
+  if (reply.code === mcp.UNSUPPORTED_VERSION) {
+    choose(mcp.UnsupportedVersion.safeParse(reply.data).data?.supported ?? []);
+    if (!isRetry) return probe(link, options, true);
+    throw new ConnectionError("the server refuses the very version that it offers");
   }
+  // Codes that only the new era has: the server is modern, whatever else is wrong.
+  const isModern = [mcp.MISSING_CAPABILITY, mcp.HEADER_MISMATCH].includes(reply.code);
+  return isModern ? { version: preferred } : { why: `${answered} error ${reply.code}` };
 }
 
 function choose(theirs: string[]): string {

@@ -42,7 +42,6 @@ export type Options = {
 export class Link {
   readonly server: Server;
   readonly peer: Peer;
-  /** The answerer of the options. The clock stands still while it is busy. */
   readonly answerer: Answerer | undefined;
   /** Aborts when the server has gone. */
   readonly gone: AbortSignal;
@@ -69,9 +68,8 @@ export class Link {
     const gone = new AbortController();
     this.gone = gone.signal;
     void server.gone.then((cause) => {
-      const reason = new ConnectionError(cause);
-      gone.abort(reason);
-      peer.close(reason);
+      gone.abort(new ConnectionError(cause));
+      peer.close(gone.signal.reason);
       void peer.finish(0); // takes the server's questions off the screen
     });
     void peer.listen();

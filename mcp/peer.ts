@@ -134,8 +134,7 @@ export class Peer {
     output.write(line + "\n");
     this.onLine?.("sent", line); // which may send another
     if (output.writableLength > BATCH_BYTES) output.uncork();
-    // A side that reads nothing counts as gone. If both waited until the other reads, both
-    // could wait for ever.
+    // A side that reads nothing counts as gone: two that wait for each other never end.
     if (output.writableLength > 4 * MAX_LINE_BYTES) output.destroy(new Error("unread"));
   }
 
@@ -209,17 +208,16 @@ export class Peer {
   }
 
   #receiveResponse({ jsonrpc, id, result, error }: Params): void {
-    // 1 and "1" are two ids, and ours are numbers.
-    const waiting = this.#settle(id);
+    const waiting = this.#settle(id); // 1 and "1" are two ids, and ours are numbers
+    const { code, message, data } = isObject(error) ? error : {};
     if (!waiting) {
       this.onNote(`ignored a response to no open request (id ${isId(id) ? id : "?"})`);
     } else if (jsonrpc === "2.0" && isObject(result) && error === undefined) {
       waiting.resolve(result);
+    } else if (Number.isInteger(code) && typeof message === "string") {
+      waiting.reject(new RpcError(Number(code), message, data));
     } else {
-      const { code, message, data } = isObject(error) ? error : {};
-      const isError = Number.isInteger(code) && typeof message === "string";
-      if (isError) waiting.reject(new RpcError(Number(code), message, data));
-      else waiting.reject(new ConnectionError("the answer is not a JSON-RPC response"));
+      waiting.reject(new ConnectionError("the answer is not a JSON-RPC response"));
     }
   }
 
@@ -301,7 +299,6 @@ class Lines {
   chunk: Buffer = Buffer.alloc(0); // still to be split
   length = 0; // of the line that has begun
   #parts: Buffer[] = [];
-
   /** The next line, if it has ended. Of one over the limit nothing is kept. */
   next(): Buffer | "too long" | undefined {
     const newline = this.chunk.indexOf(0x0a);

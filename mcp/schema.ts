@@ -35,10 +35,8 @@ export const SERVER_INFO = "io.modelcontextprotocol/serverInfo";
 // --- Every request and result ------------------------------------------------------------
 
 /** A key that null leaves out too; `absent` is what stands for it then. */
-export const optional = <Schema extends z.ZodType, Absent = undefined>(
-  schema: Schema,
-  absent?: Absent,
-) => schema.nullish().transform((value) => value ?? (absent as Absent));
+export const optional = <S extends z.ZodType, A = undefined>(schema: S, absent?: A) =>
+  schema.nullish().transform((value) => value ?? (absent as A));
 
 /** As it came, whatever its keys are: z.record would lose the key __proto__. */
 const anyObject = z.custom<Params>(isObject, "expected an object");
@@ -121,7 +119,6 @@ export const ElicitParams = z.looseObject({
 
 export const ElicitResult = z.looseObject({
   action: z.enum(["accept", "decline", "cancel"]),
-  // Checked against the form that was asked; here it is only some object.
   content: anyObject.nullish(),
 });
 export type ElicitResult = z.infer<typeof ElicitResult>;

@@ -119,7 +119,7 @@ test("it reads a quote", async () => {
     "with LF": `${HEADER}\n${row}\n`,
     "without a last newline": `${HEADER}\r\n${row}`,
     "with a byte order mark": `\uFEFF${HEADER}\r\n${row}\r\n`,
-    "with blank lines": `\r\n\r\n${HEADER}\r\n\r\n${row}\r\n\r\n`,
+    "between blank lines": `\r\n\r\n${HEADER}\r\n${row}\r\n\r\n`,
     "with columns in another order": `Close,Symbol,Time,Date,Name\n1.5,NVDA.US,22:00:12,2026-08-20,NVIDIA\n`,
     "without volume": `${HEADER}\n${row.replace(",100,", ",N/D,")}\n`,
     "without high and low": `${HEADER}\n${row.replace(",2,0.5,", ",N/D,N/D,")}\n`,
