@@ -176,12 +176,14 @@ type Row = Record<string, string | undefined>;
 async function readRows(csv: string): Promise<Row[]> {
   const { parse } = await import("csv-parse/sync");
   // Relaxed, because a name may hold quotes and commas without being quoted.
-  const options = { relax_quotes: true, relax_column_count_more: true };
+  const relaxed = { relax_quotes: true, relax_column_count_more: true };
+  const options = { ...relaxed, skip_empty_lines: true };
   const [header = [], ...lines]: string[][] = parse(csv, options);
   if (!header.includes("Symbol") || !header.includes("Close"))
     throw new Error("other CSV");
   const last = header.length - 1;
-  const valueOf = (cell = "") => (/^(N\/D)?$/.test(cell) ? undefined : cell);
+  const valueOf = (cell = "") =>
+    /^\s*(N\/[DA]|-)?\s*$/i.test(cell) ? undefined : cell.trim();
   return lines.map((line) => {
     // A name with commas makes more cells than columns. So do numbers with commas (230,1),
     // but they shift the price, and a number stands where the name should begin.

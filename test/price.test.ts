@@ -179,6 +179,8 @@ test("it tells a symbol without a price from one that must have one", async () =
     "an N/D row": (stooq) => `${HEADER}\r\n${stooq},${none},${stooq}\r\n`,
     "a price of N/D": (stooq) => `${HEADER}\n${stooq},2026-08-20,N/D,1,2,0.5,N/D,1,X`,
     "no price": (stooq) => `${HEADER}\n${stooq},2026-08-20,N/D,1,2,0.5,,1,X`,
+    "a price of N/A": (stooq) => `${HEADER}\n${stooq},2026-08-20,N/D,1,2,0.5,N/A,1,X`,
+    "a price of -": (stooq) => `${HEADER}\n\n${stooq},2026-08-20,N/D,1,2,0.5, - ,1,X`,
     "a header only": () => `${HEADER}\r\n`,
     "No data": () => "No data",
   };
