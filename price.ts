@@ -76,7 +76,10 @@ export async function lookUp(
   const url = `${server.replace(/\/+$/, "")}/q/l/?${query}`;
   if (!URL.canParse(url)) return nothing("STOOQ_URL is not a URL.");
   const late = new AbortController();
-  const startClock = () => void setTimeout(() => late.abort(), deadlineMs).unref();
+  let clock: NodeJS.Timeout | undefined;
+  const startClock = () => {
+    clock = setTimeout(() => late.abort(), deadlineMs);
+  };
   const gaveUp = AbortSignal.any(signal ? [signal, late.signal] : [late.signal]);
   try {
     const { status, body } = await request(url, gaveUp, startClock);
@@ -89,6 +92,8 @@ export async function lookUp(
     // Only the code: the message of a network error may quote the URL, and a key in it.
     const { code } = error as NodeJS.ErrnoException;
     return nothing(`Stooq could not be reached${code ? ` (${code})` : ""}.`);
+  } finally {
+    clearTimeout(clock);
   }
 }
 
