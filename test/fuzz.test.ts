@@ -135,6 +135,8 @@ test(`the server answers every valid request once, whatever comes between (seed 
     }
   });
   const done = start(tools, input, output);
+  // Else every question would wait for this, and its call stay open to the end.
+  input.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
   let early = 0;
   const heap = () => {
     globalThis.gc?.();
