@@ -203,8 +203,9 @@ test("it sends no state that the tool doesn't have, and no questions with a stat
   assert.equal(textOf((await wire.next()).result), "done");
 });
 
+const other = (character: string) => (character === "A" ? "B" : "A");
 const FORGED: [string, (state: string) => Params][] = [
-  ["a changed state", (state) => ({ requestState: state.replace(/^./, "_") })],
+  ["a changed state", (state) => ({ requestState: state.replace(/^./, other) })],
   ["a state with more to it", (state) => ({ requestState: `${state}-TAMPERED` })],
   ["half a state", (state) => ({ requestState: state.slice(0, 40) })],
   ["no string", () => ({ requestState: {} })],
