@@ -3,21 +3,23 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync, openSync } from "node:fs";
 import { after, describe, test } from "node:test";
-import { startStooq } from "./stooq.ts";
+import { BUILT } from "./built.ts";
 import { DEFAULTS } from "./forms.ts";
-import { LEGACY, LOADER, MODERN, ROOT, run, type Ended } from "./support.ts";
+import { startStooq } from "./stooq.ts";
+import { LEGACY, LOADER, MODERN, run, type Ended } from "./support.ts";
 
 const stooq = await startStooq();
 after(() => stooq.close());
 
 const DOWN = ["--env", "STOOQ_URL=http://127.0.0.1:9"];
+const client = (args: string[], env = {}): Promise<Ended> =>
+  run("client.mjs", args, { ...BUILT, env });
 const pair = (...args: string[]): Promise<Ended> =>
-  run("client.ts", ["--server", "server.ts", "--env", `STOOQ_URL=${stooq.url}`, ...args]);
+  client(["--server", "server.mjs", "--env", `STOOQ_URL=${stooq.url}`, ...args]);
 const forms = (...args: string[]): Promise<Ended> =>
-  run("client.ts", ["--server", "test/forms.ts", "--tool", ...args]);
-/** With a misbehaving peer, which bare Node starts faster than with a loader. */
+  client(["--server", "test/forms.mjs", "--tool", ...args]);
 const peer = (name: string, options: string[], own: string[] = [], env = {}) =>
-  run("client.ts", withPeer(name, options, own), { env });
+  client(withPeer(name, options, own), env);
 const withPeer = (name: string, options: string[], own: string[] = []): string[] => [
   ...["--server", "node", ...options, "--", `test/peers/${name}.mjs`, ...own],
 ];
@@ -25,8 +27,8 @@ const withPeer = (name: string, options: string[], own: string[] = []): string[]
 /** Starts the client where a test needs more of the process than its end. */
 function start(args: string[], stdout: number | "pipe" = "pipe") {
   const { PATH = "", HOME = "" } = process.env;
-  const child = spawn(process.execPath, [...LOADER, "client.ts", ...args], {
-    cwd: ROOT,
+  const child = spawn(process.execPath, ["client.mjs", ...args], {
+    cwd: BUILT.cwd,
     env: { PATH, HOME },
     stdio: ["pipe", stdout, "pipe"],
   });
@@ -55,7 +57,7 @@ describe("the client as a program", { concurrency: 4 }, () => {
   ];
   for (const [args, reason] of USAGE) {
     test(`it ends with 2 at: ${args.join(" ").slice(0, 40) || "nothing"}`, async () => {
-      const { code, stdout, stderr } = await run("client.ts", args);
+      const { code, stdout, stderr } = await client(args);
       assert.deepEqual({ code, stdout }, { code: 2, stdout: "" });
       assert.match(stderr, reason);
       assert.match(stderr, /^[^\n]+\(see --help\)\n$/, "one line, with the next step");
@@ -363,7 +365,7 @@ describe("the client as a program", { concurrency: 4 }, () => {
   });
 
   test("it says what is wrong with a server that does not start", async () => {
-    const { code, stderr } = await run("client.ts", ["--server", "no-such-command"]);
+    const { code, stderr } = await client(["--server", "no-such-command"]);
     assert.equal(code, 3);
     assert.match(stderr, /^The server could not be started \(ENOENT\)[^\n]*\n$/);
   });

@@ -60,7 +60,6 @@ test("it asks and answers in the modern era alone", async () => {
   const env = ["--env", `STOOQ_URL=${stooq.url}`];
   const quote = { code: 0, stdout: "NVDA 188.5\n", stderr: "" };
   try {
-    assert.deepEqual(await client("--ticker", "NVDA", ...env), quote);
     assert.deepEqual(await client("--answer", "ticker=NVDA", ...env), quote);
   } finally {
     await stooq.close();

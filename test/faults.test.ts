@@ -14,18 +14,10 @@ import { fillDefaults } from "../mcp/form.ts";
 import type { Options } from "../mcp/link.ts";
 import { ConnectionError } from "../mcp/peer.ts";
 import { startProcess } from "../mcp/process.ts";
+import { BUILT } from "./built.ts";
 import { connect } from "./ends.ts";
 import { startStooq } from "./stooq.ts";
-import {
-  initialize,
-  LEGACY,
-  LOADER,
-  meta,
-  MODERN,
-  request,
-  ROOT,
-  run,
-} from "./support.ts";
+import { initialize, LEGACY, meta, MODERN, request, run } from "./support.ts";
 
 const isSoak = Boolean(process.env["SOAK"]);
 const never = await startStooq(() => {});
@@ -86,8 +78,8 @@ async function leave(mark: string): Promise<void> {
 /** Starts a script of ours, where a test needs more of the process than its end. */
 function start(script: string, args: string[] = [], env = {}) {
   const { PATH = "", HOME = "" } = process.env;
-  const child = spawn(process.execPath, [...LOADER, script, ...args], {
-    cwd: ROOT,
+  const child = spawn(process.execPath, [script, ...args], {
+    cwd: BUILT.cwd,
     env: { PATH, HOME, ...env },
   });
   child.stdin.on("error", () => {});
@@ -154,7 +146,7 @@ describe("peers with a fault", { concurrency: 4 }, () => {
       "--",
       "test/peers/dies-in-call.mjs",
     ];
-    assert.deepEqual(await run("client.ts", peer), {
+    assert.deepEqual(await run("client.mjs", peer, BUILT), {
       code: 3,
       stdout: "",
       stderr: "The server ended with exit code 7; it said: out of luck.\n",
@@ -164,7 +156,7 @@ describe("peers with a fault", { concurrency: 4 }, () => {
   test("it prints the result of a stubborn server at once, and leaves no process", async () => {
     const mark = `stubborn-${process.pid}`;
     const peer = ["--", "test/peers/stubborn.mjs", mark];
-    const { child, ended } = start("client.ts", ["--server", "node", ...peer]);
+    const { child, ended } = start("client.mjs", ["--server", "node", ...peer]);
     assert.equal(String(await once(child.stdout, "data")), "done\n");
     const isServer = (command: string) => command.startsWith("node test");
     assert.equal(running(mark).filter(isServer).length, 1);
@@ -173,18 +165,17 @@ describe("peers with a fault", { concurrency: 4 }, () => {
   });
 
   test("its time limit holds for a server that never stops talking", async () => {
-    const { code, stderr } = await run("client.ts", [
-      "--server",
-      "yes",
-      "--timeout",
-      "0.5",
-    ]);
+    const { code, stderr } = await run(
+      "client.mjs",
+      ["--server", "yes", "--timeout", "0.5"],
+      BUILT,
+    );
     assert.equal(code, 3);
     assert.match(stderr, /^The server did not answer initialize within 0\.5 s/);
   });
 
   test("it hears Ctrl-C while a server never stops talking", async () => {
-    const { child, ended } = start("client.ts", ["--server", "yes", "-v"]);
+    const { child, ended } = start("client.mjs", ["--server", "yes", "-v"]);
     child.stderr.once("data", () => child.kill("SIGINT"));
     assert.equal((await ended).code, 130);
   });
@@ -263,7 +254,7 @@ describe("peers with a fault", { concurrency: 4 }, () => {
     for (const how of ["closes both ends", "closes its input only", "is killed"]) {
       if (!isSoak && !FEW.includes(`${how} ${when}`)) continue;
       test(`the server ends in time when the client ${how} ${when}`, async () => {
-        const { child, ended } = start("server.ts", [], { STOOQ_URL: never.url });
+        const { child, ended } = start("server.mjs", [], { STOOQ_URL: never.url });
         const lines = text.slice(0, text.lastIndexOf("\n") + 1);
         child.stdin.write(lines + line(request("read", "ping", meta())));
         // The clock starts when all of it has been read, of which this answer is the proof.
@@ -288,7 +279,11 @@ describe("peers with a fault", { concurrency: 4 }, () => {
   test("the server answers what it has read, however slow the fetch", async () => {
     const input = call({ ticker: "NVDA" }, modern);
     const env = { STOOQ_URL: never.url };
-    const { code, stdout, stderr } = await run("server.ts", [], { input, env });
+    const { code, stdout, stderr } = await run("server.mjs", [], {
+      ...BUILT,
+      input,
+      env,
+    });
     assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
     assert.equal(JSON.parse(stdout).id, 2);
   });

@@ -5,9 +5,10 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { after, test } from "node:test";
 import type { Params } from "../mcp/peer.ts";
+import { BUILT } from "./built.ts";
 import { callModern, FORMS, textOf } from "./ends.ts";
 import { startStooq } from "./stooq.ts";
-import { LOADER, ROOT, Wire } from "./support.ts";
+import { Wire } from "./support.ts";
 
 const stooq = await startStooq(
   (_request, response) => void response.writeHead(404).end(),
@@ -20,8 +21,8 @@ const newKey = () => randomBytes(32).toString("base64");
 function member(key: string | undefined) {
   const { PATH, HOME } = process.env;
   const STATE_KEY = key === undefined ? {} : { STATE_KEY: key };
-  const child = spawn(process.execPath, [...LOADER, "server.ts"], {
-    cwd: ROOT,
+  const child = spawn(process.execPath, ["server.mjs"], {
+    cwd: BUILT.cwd,
     env: { PATH, HOME, STOOQ_URL: stooq.url, ...STATE_KEY },
     stdio: ["pipe", "pipe", "inherit"],
   });

@@ -7,6 +7,7 @@ import { pathToFileURL } from "node:url";
 import type { Params } from "../mcp/peer.ts";
 import { isMain } from "../mcp/serve.ts";
 import type { Tool, Tools } from "../mcp/tool.ts";
+import { BUILT } from "./built.ts";
 import {
   asking,
   callLegacy,
@@ -159,7 +160,7 @@ function waiting() {
 }
 
 const ping = request("p", "ping");
-const COUNT = 20_000;
+const COUNT = 5_000;
 
 for (const { era, begin, call } of SERVED) {
   const count = era === MODERN ? COUNT : 100;
@@ -255,9 +256,9 @@ test("it answers piped lines to the last, CRLF included, and exits 0", async () 
     callLegacy(3, "get_stock_price", { ticker: "!" }),
   ];
   const [inModern, inLegacy, empty] = await Promise.all([
-    run("server.ts", [], { input: lines(...modern) }),
-    run("server.ts", [], { input: lines(...legacy).replaceAll("\n", "\r\n") }),
-    run("server.ts"),
+    run("server.mjs", [], { ...BUILT, input: lines(...modern) }),
+    run("server.mjs", [], { ...BUILT, input: lines(...legacy).replaceAll("\n", "\r\n") }),
+    run("server.mjs", [], BUILT),
   ]);
   assert.deepEqual({ ...inModern, stdout: "" }, { code: 0, stdout: "", stderr: "" });
   assert.deepEqual({ ...inLegacy, stdout: "" }, { code: 0, stdout: "", stderr: "" });
@@ -323,7 +324,7 @@ test("it takes no STATE_KEY but 32 bytes in base64, and never shows it", async (
     else process.env["STATE_KEY"] = before;
   }
   const env = { STATE_KEY: "SECRET" };
-  const ended = await run("server.ts", [], { env, input: lines(ping) });
+  const ended = await run("server.mjs", [], { ...BUILT, env, input: lines(ping) });
   assert.deepEqual(ended, { code: 1, stdout: "", stderr: `${rule}\n` });
 });
 

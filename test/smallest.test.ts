@@ -1,6 +1,6 @@
 /**
  * The smallest pairs: with each other, with the real client and a real server, and each alone
- * with lines by hand. All are processes, started as a reader starts them.
+ * with lines by hand. All are processes.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -8,9 +8,13 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { LOADER, meta, request, ROOT, run } from "./support.ts";
+import { BUILT } from "./built.ts";
+import * as support from "./support.ts";
+import { meta, request, type Ended } from "./support.ts";
 
-const of = (name: string) => `docs/smallest/${name}.ts`;
+const of = (name: string) => `docs/smallest/${name}.mjs`;
+const run = (script: string, args: string[] = [], input = ""): Promise<Ended> =>
+  support.run(script, args, { ...BUILT, input });
 const folder = mkdtempSync(join(tmpdir(), "smallest-"));
 after(() => rmSync(folder, { recursive: true }));
 
@@ -42,7 +46,7 @@ test("they are short, and need nothing but Node", () => {
 test("what changed between the eras is a small part of them", () => {
   for (const end of ["server", "client"]) {
     const [legacy = [], modern = []] = ["legacy", "modern"].map((era) =>
-      readFileSync(of(`${era}-${end}`), "utf8")
+      readFileSync(`docs/smallest/${era}-${end}.ts`, "utf8")
         .replace(/^[^]*?\*\/\n/, "")
         .split("\n"),
     );
@@ -72,11 +76,11 @@ const ANSWERS = [
 for (const [client, server] of PAIRS) {
   test(`${client} and ${server} greet by the name that was typed`, async () => {
     for (const [what, input, stdout, code] of ANSWERS) {
-      const ended = await run(of(client), [of(server)], { input });
+      const ended = await run(of(client), [of(server)], input);
       assert.deepEqual([ended.stdout, ended.code], [stdout, code], what);
       assert.equal(
         ended.stderr,
-        `docs/smallest/${server}.ts asks: What is your name?\n` +
+        `docs/smallest/${server}.mjs asks: What is your name?\n` +
           "Name (string): What your friends call you\n" +
           "Type y to send this, anything else to decline, Ctrl-D to cancel:\n",
       );
@@ -84,10 +88,20 @@ for (const [client, server] of PAIRS) {
   });
 }
 
+test("they run from their sources, through tsx", async () => {
+  for (const client of ["legacy-client", "modern-client"]) {
+    const [script, server] = [client, "both-server"].map(
+      (name) => `docs/smallest/${name}.ts`,
+    ) as [string, string];
+    const { stdout, code } = await support.run(script, [server], { input: "Ada\ny\n" });
+    assert.deepEqual([stdout, code], ["Hello, Ada!\n", 0]);
+  }
+});
+
 test("a client ends with its result, not with the end of what is typed", async () => {
   for (const [client, server] of PAIRS) {
-    const child = spawn(process.execPath, [...LOADER, of(client), of(server)], {
-      cwd: ROOT,
+    const child = spawn(process.execPath, [of(client), of(server)], {
+      cwd: BUILT.cwd,
       stdio: ["pipe", "pipe", "ignore"],
     });
     child.stdin.write("Ada\ny\n"); // And it stays open.
@@ -103,8 +117,8 @@ const FAILURES = [
   ["modern-client", [of("legacy-server")], /code: -32601,/],
   ["legacy-client", [of("legacy-server"), "dance"], /code: -32602,[^]*No tool dance/],
   ["modern-client", [of("modern-server"), "dance"], /code: -32602,[^]*No tool dance/],
-  ["legacy-client", ["nowhere.ts"], /The server is gone\.\n$/],
-  ["modern-client", ["nowhere.ts"], /The server is gone\.\n$/],
+  ["legacy-client", ["nowhere.mjs"], /The server is gone\.\n$/],
+  ["modern-client", ["nowhere.mjs"], /The server is gone\.\n$/],
   ["legacy-client", [], /^Which server\? Name its script\.\n$/],
   ["modern-client", [], /^Which server\? Name its script\.\n$/],
 ] as const;
@@ -132,10 +146,10 @@ const PROTOCOLS = [
 for (const [server, protocol] of PROTOCOLS) {
   test(`the real client is asked by ${server} (${protocol})`, async () => {
     const args = ["--server", of(server), "--tool", "greet", "--protocol", protocol];
-    const asked = await run("client.ts", [...args, "--answer", "name=Ada"]);
+    const asked = await run("client.mjs", [...args, "--answer", "name=Ada"]);
     assert.deepEqual(asked, { code: 0, stdout: "Hello, Ada!\n", stderr: "" });
     // Without an answer it declares no elicitation, and is not asked.
-    const { code, stdout, stderr } = await run("client.ts", args);
+    const { code, stdout, stderr } = await run("client.mjs", args);
     assert.equal(code, 1);
     assert.match(stdout + stderr, /This client takes no forms\./);
   });
@@ -169,7 +183,7 @@ const TOOLS = [
 for (const client of ["legacy-client", "modern-client"]) {
   test(`${client} is asked by a real server`, async () => {
     for (const [tool, input, answers] of TOOLS) {
-      const ended = await run(of(client), ["test/forms.ts", tool], { input });
+      const ended = await run(of(client), ["test/forms.mjs", tool], input);
       assert.deepEqual(JSON.parse(ended.stdout), answers, `${tool} ${input}`);
       assert.equal(ended.code, 0);
     }
@@ -183,7 +197,7 @@ type Message = Record<string, any>;
 /** Runs a server on these messages; what it wrote, without what is not looked at here. */
 async function talk(server: string, messages: Message[]): Promise<Message[]> {
   const input = messages.map((message) => `${JSON.stringify(message)}\n`).join("");
-  const { code, stdout, stderr } = await run(of(server), [], { input });
+  const { code, stdout, stderr } = await run(of(server), [], input);
   assert.deepEqual([code, stderr], [0, ""]);
   return stdout
     .trimEnd()
@@ -416,7 +430,7 @@ async function play(client: string, script: string, input: string) {
     const form = { method: "elicitation/create", params: { message: "Ready?", requestedSchema } };
     ${script}`,
   );
-  return run(of(client), [file], { input });
+  return run(of(client), [file], input);
 }
 
 test("legacy-client answers whatever a server asks while it waits", async () => {

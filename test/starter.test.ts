@@ -5,6 +5,7 @@ import { cpSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { BUILT, build } from "./built.ts";
 import { LOADER, ROOT, run, type Ended } from "./support.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "starter-"));
@@ -22,8 +23,9 @@ const ORDER = ["size=large", "count=2", "yes=yes"].flatMap((answer) => [
 ]);
 
 /** Our client on the copied server. */
+const server = join(build(folder, ["server.ts"]).cwd, "server.mjs");
 const order = (...args: string[]): Promise<Ended> =>
-  run("client.ts", ["--server", join(folder, "server.ts"), ...args]);
+  run("client.mjs", ["--server", server, ...args], BUILT);
 
 test("they compile on the copy", () => {
   const tsc = join(folder, "node_modules/.bin/tsc");

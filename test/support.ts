@@ -248,17 +248,22 @@ export const LOADER = ["--import", "tsx"];
 
 export type Ended = { code: number | null; stdout: string; stderr: string };
 
+/** Where the programs are, and what loads them: the sources by tsx, if nothing is said. */
+export type Place = { cwd?: string; loader?: string[] };
+
+type RunOptions = Place & { input?: string; env?: Record<string, string> };
+
 /** Runs a script of ours to its end. */
 export function run(
   script: string,
   args: string[] = [],
-  options: { input?: string; env?: Record<string, string> } = {},
+  { cwd = ROOT, loader = LOADER, input = "", env }: RunOptions = {},
 ): Promise<Ended> {
   const { PATH = "", HOME = "" } = process.env;
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [...LOADER, script, ...args], {
-      cwd: ROOT,
-      env: { PATH, HOME, ...options.env },
+    const child = spawn(process.execPath, [...loader, script, ...args], {
+      cwd,
+      env: { PATH, HOME, ...env },
     });
     const out = { stdout: "", stderr: "" };
     child.stdout.setEncoding("utf8").on("data", (text) => (out.stdout += text));
@@ -266,6 +271,6 @@ export function run(
     child.on("error", reject);
     child.on("close", (code) => resolve({ code, ...out }));
     child.stdin.on("error", () => {});
-    child.stdin.end(options.input ?? "");
+    child.stdin.end(input);
   });
 }

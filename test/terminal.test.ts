@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { after, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { BUILT } from "./built.ts";
 import { startStooq } from "./stooq.ts";
 import { LEGACY, MODERN } from "./support.ts";
 import { hasTerminal, openTerminal, type Terminal } from "./terminal.ts";
@@ -12,12 +13,11 @@ const stooq = await startStooq();
 after(() => stooq.close());
 
 const pair = (...args: string[]): Terminal => {
-  const server = ["--server", "server.ts", "--env", `STOOQ_URL=${stooq.url}`];
-  return openTerminal(["client.ts", ...server, ...args]);
+  const server = ["--server", "server.mjs", "--env", `STOOQ_URL=${stooq.url}`];
+  return openTerminal(["client.mjs", ...server, ...args], BUILT);
 };
 const forms = (...args: string[]): Terminal =>
-  openTerminal(["client.ts", "--server", "test/forms.ts", "--tool", ...args]);
-/** With a misbehaving peer, which bare Node starts faster than with a loader. */
+  openTerminal(["client.mjs", "--server", "test/forms.mjs", "--tool", ...args], BUILT);
 const peer = (
   name: string,
   own: string[] = [],
@@ -25,8 +25,8 @@ const peer = (
   settings: Parameters<typeof openTerminal>[1] = {},
 ): Terminal => {
   const server = ["--server", "node", "--tool", "any", ...options];
-  const args = ["client.ts", ...server, "--", `test/peers/${name}.mjs`, ...own];
-  return openTerminal(args, settings);
+  const args = ["client.mjs", ...server, "--", `test/peers/${name}.mjs`, ...own];
+  return openTerminal(args, { ...BUILT, ...settings });
 };
 
 /** Tells a peer, known by a mark in its arguments, to go on. */
@@ -55,7 +55,7 @@ describe("the client in a terminal", { skip, concurrency: 4 }, () => {
       terminal.type("nvda\r");
       await terminal.see(/\nNVDA 188\.5\n/);
       assert.equal(await terminal.ended, 0);
-      const asked = /\nserver\.ts asks:\n│ stock-price-server:\n│ Which/;
+      const asked = /\nserver\.mjs asks:\n│ stock-price-server:\n│ Which/;
       assert.match(terminal.screen(), asked);
     });
   }
@@ -258,7 +258,7 @@ describe("the client in a terminal", { skip, concurrency: 4 }, () => {
   test("it says what it waits for, and how that gets on", async () => {
     const server = ["--server", "test/peers/slow.mjs", "--tool", "any", "--"];
     const words = ["half", "\u001b[2Jway", "x".repeat(90)];
-    const terminal = openTerminal(["client.ts", ...server, ...words]);
+    const terminal = openTerminal(["client.mjs", ...server, ...words], BUILT);
     await terminal.see(
       /Waiting for test\/peers\/slow\.mjs: tools\/call … \d+ s half \\u001b/,
     );

@@ -3,7 +3,7 @@
  * that need it are skipped elsewhere.
  */
 import { spawn, spawnSync } from "node:child_process";
-import { LOADER, ROOT } from "./support.ts";
+import { LOADER, ROOT, type Place } from "./support.ts";
 
 export const hasTerminal =
   process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
@@ -25,11 +25,11 @@ export type Terminal = {
   ended: Promise<number | null>;
 };
 
-type Options = { env?: Record<string, string>; columns?: number };
+type Options = Place & { env?: Record<string, string>; columns?: number };
 
 /** Starts a script of ours in a terminal of so many columns. */
-export function openTerminal(args: string[], options?: Options): Terminal {
-  return open([process.execPath, ...LOADER, ...args], options);
+export function openTerminal(args: string[], options: Options = {}): Terminal {
+  return open([process.execPath, ...(options.loader ?? LOADER), ...args], options);
 }
 
 /** Starts a shell that controls its jobs; its prompt is `shell$ `. */
@@ -38,7 +38,7 @@ export function openShell({ env, ...options }: Options = {}): Terminal {
   return open(["bash", "--norc", "-i"], { ...options, env: quiet });
 }
 
-function open(argv: string[], { env = {}, columns = 90 }: Options = {}): Terminal {
+function open(argv: string[], { env, columns = 90, cwd = ROOT }: Options): Terminal {
   const quote = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
   const command = argv.map(quote).join(" ");
   const { PATH = "", HOME = "" } = process.env;
@@ -46,7 +46,7 @@ function open(argv: string[], { env = {}, columns = 90 }: Options = {}): Termina
     "script",
     ["-qefc", `stty cols ${columns} rows 50; exec ${command}`, "/dev/null"],
     {
-      cwd: ROOT,
+      cwd,
       env: { PATH, HOME, TERM: "xterm", NO_COLOR: "1", SHELL: "/bin/sh", ...env },
     },
   );
