@@ -34,10 +34,8 @@ export type Binding = { method: string; name: string; arguments: unknown };
  */
 export function seal(state: unknown, binding: Binding, now = Date.now()): string {
   const payload = Buffer.from(JSON.stringify({ state, expires: now + LIFETIME_MS }));
-  if (payload.length > MAX_BYTES) {
-    const size = `a state of ${payload.length} bytes, over ${MAX_BYTES}`;
-    throw new Error(`${binding.name} has ${size}: keep large finds elsewhere`);
-  }
+  const size = `${binding.name} has a state of ${payload.length} bytes, over ${MAX_BYTES}`;
+  if (payload.length > MAX_BYTES) throw new Error(`${size}: keep large finds elsewhere`);
   if (random.length === 0) random = crypto.randomBytes(IV_BYTES * 256);
   const iv = random.subarray(0, IV_BYTES);
   random = random.subarray(IV_BYTES);
