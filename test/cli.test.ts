@@ -439,9 +439,9 @@ describe("the client as a program", { concurrency: 4 }, () => {
   });
 
   test("it gives up on a server that asks for ever", async () => {
-    const args = ["--tool", "any", "--defaults", "--timeout", "0.5"];
+    const args = ["--tool", "any", "--defaults", "--timeout", "0.2"];
     const { code, stderr } = await peer("asks-forever", args);
     assert.equal(code, 3);
-    assert.match(stderr, /^The server did not answer tools\/call within 0\.5 s/);
+    assert.match(stderr, /^The server did not answer tools\/call within 0\.2 s/);
   });
 });
