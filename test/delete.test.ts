@@ -3,14 +3,13 @@
  * uses it at either door. This does so on a copy, and looks at what is left.
  */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { promisify } from "node:util";
+import { build } from "./built.ts";
 import { startStooq } from "./stooq.ts";
-import { LOADER, ROOT } from "./support.ts";
+import { ROOT, run } from "./support.ts";
 
 const CUTS: [string, RegExp, string][] = [
   ["serve.ts", /^import .* from "\.\/legacy\.ts";\n/m, ""],
@@ -36,22 +35,15 @@ for (const [name, what, by] of CUTS) {
   assert.match(text, what, name);
   await writeFile(file, text.replace(what, by));
 }
+const built = build(folder, ["client.ts", "server.ts"]);
 
-/** Runs this Node in the copy, to its end. */
-async function run(...args: string[]) {
-  const { PATH, HOME } = process.env;
-  const options = { cwd: folder, env: { PATH, HOME } };
-  const ended = await promisify(execFile)(process.execPath, args, options)
-    .then((out) => ({ code: 0, ...out }))
-    .catch((error) => error);
-  return { code: ended.code, stdout: ended.stdout, stderr: ended.stderr };
-}
 const client = (...args: string[]) =>
-  run(...LOADER, "client.ts", "--server", "server.ts", ...args);
+  run("client.mjs", ["--server", "server.mjs", ...args], built);
 
 test("it compiles without the legacy era, and leaves nothing unused", async () => {
   assert.equal(tsconfig.compilerOptions.noUnusedLocals, true);
-  const compiled = await run("node_modules/typescript/bin/tsc");
+  const place = { cwd: folder, loader: [] };
+  const compiled = await run("node_modules/typescript/bin/tsc", [], place);
   assert.deepEqual(compiled, { code: 0, stdout: "", stderr: "" });
 });
 

@@ -154,9 +154,9 @@ test("it says what a field takes", () => {
   for (const [property, words] of SAID) assert.equal(expected(field(property)), words);
 });
 
-test("it reads each of 100,000 choices a few times, however many are named", () => {
+test("it reads each of 10,000 choices a few times, however many are named", () => {
   let reads = 0;
-  const choices = Array.from({ length: 100_000 }, (_, index) => ({
+  const choices = Array.from({ length: 10_000 }, (_, index) => ({
     get value() {
       reads++;
       return `v${index}`;
@@ -164,9 +164,9 @@ test("it reads each of 100,000 choices a few times, however many are named", () 
     title: `Title ${index}`,
   }));
   const all = choices.map(({ value }) => value);
-  const many = { ...field(several("a")), choices, low: 0, high: 100_000, default: all };
+  const many = { ...field(several("a")), choices, low: 0, high: 10_000, default: all };
   assert.equal(describe(many).length, 2);
   const text = choices.map((_, index) => `title ${index}`).join(",");
   assert.deepEqual(parseText(many, text), { value: all });
-  assert.ok(reads < 50 * 100_000, `${reads} reads`);
+  assert.ok(reads < 50 * 10_000, `${reads} reads`);
 });

@@ -1,4 +1,7 @@
-/** The house: how long its files and functions may be, which way imports run, where eras show. */
+/**
+ * The house: how its files are formatted, how long they and their functions may be, which way
+ * imports run, where eras show.
+ */
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { after, test } from "node:test";
@@ -8,7 +11,7 @@ import {
   type SourceFile,
 } from "typescript/unstable/ast";
 import { API } from "typescript/unstable/sync";
-import { ROOT } from "./support.ts";
+import { ROOT, run } from "./support.ts";
 
 /** Lines of each file, comments included. A file of mcp/ imports only from those above it. */
 const BUDGETS = {
@@ -90,7 +93,13 @@ function* nodesOf(source: SourceFile): Generator<Node> {
 const importsOf = (source: SourceFile) =>
   source.imports.map((specifier) => (specifier as unknown as { text: string }).text);
 
-// --- Lengths -----------------------------------------------------------------------------
+// --- Format and lengths ------------------------------------------------------------------
+
+test("every file is formatted", async () => {
+  const prettier = "node_modules/prettier/bin/prettier.cjs";
+  const { code, stderr } = await run(prettier, ["--check", "."], { loader: [] });
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+});
 
 test("every file keeps to its lines, and all of them to theirs", () => {
   const over: string[] = [];

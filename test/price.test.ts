@@ -163,12 +163,22 @@ test("it passes no text of Stooq's on but a name, and that only if it is one", a
 });
 
 test("it passes Stooq's date and time on whatever the time zone", async () => {
-  const program = `import { readSymbol, sampleQuote } from "./price.ts";
-    const { date, time } = await sampleQuote(readSymbol("nvda"));
-    console.log(date, time);`;
-  const zones = ["America/Los_Angeles", "UTC", "Asia/Tokyo"];
-  const dates = await Promise.all(zones.map((TZ) => run(program, { TZ })));
-  assert.deepEqual(dates, zones.fill("2026-02-27 22:00:20"));
+  const { TZ } = process.env;
+  try {
+    for (const [zone, hour] of [
+      ["America/Los_Angeles", 14],
+      ["UTC", 22],
+      ["Asia/Tokyo", 7],
+    ] as const) {
+      process.env["TZ"] = zone;
+      assert.equal(new Date("2026-02-27T22:00:20Z").getHours(), hour);
+      const quote = await sampleQuote(symbol("nvda"));
+      assert.deepEqual([quote?.date, quote?.time], ["2026-02-27", "22:00:20"], zone);
+    }
+  } finally {
+    if (TZ === undefined) delete process.env["TZ"];
+    else process.env["TZ"] = TZ;
+  }
 });
 
 // --- Answers that hold none --------------------------------------------------------------

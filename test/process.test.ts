@@ -229,7 +229,7 @@ const ENDS: [how: string, script: string, reason: RegExp][] = [
 ];
 for (const [how, script, reason] of ENDS) {
   test(`it says how a server left that ${how}`, async () => {
-    const { gone, stop } = startProcess(file("ends.cjs", script), [], {}, () => {});
+    const { gone, stop } = startProcess("node", [file("ends.cjs", script)], {}, () => {});
     assert.match(await gone, reason);
     await stop();
   });

@@ -271,10 +271,14 @@ export async function refresh(
   return pieces.join("") + text.slice(end);
 }
 
+const recorded = new Map<string, Promise<string>>();
+
+/** What is recorded under a name, once. */
 export async function record(name: string): Promise<string> {
-  const recording = RECORDINGS[name];
+  const recording = recorded.get(name) ?? RECORDINGS[name]?.();
   if (!recording) throw new Error(`there is no recording ${name}`);
-  return recording();
+  recorded.set(name, recording);
+  return recording;
 }
 
 if (isMain(import.meta.url)) {
