@@ -133,6 +133,7 @@ function parseArguments(text: string): Params {
 // --- Answers by flag ---------------------------------------------------------------------
 
 type Ask = (question: Question, signal?: AbortSignal) => ReturnType<Answerer["form"]>;
+const loadForms = () => Promise.all([import("./mcp/form.ts"), import("./mcp/field.ts")]);
 
 /** Answers by the flags as far as they go, else by the person; else `ended` ends the call. */
 function answererFor(
@@ -147,10 +148,12 @@ function answererFor(
     return failure;
   };
   const flags = new Set(answers.map(([name]) => name));
+  let forms: ReturnType<typeof loadForms> | undefined;
   return {
     async form({ message, fields }, signal) {
-      const { checkContent, fillDefaults } = await import("./mcp/form.ts");
-      const { parseText } = await import("./mcp/field.ts");
+      // Once: of two imports the second may be done first, and so would be its question.
+      forms ??= loadForms();
+      const [{ checkContent, fillDefaults }, { parseText }] = await forms;
       const answered = fields.flatMap((field) => {
         const at = answers.findIndex(([name]) => name === field.name);
         // It serves once: a server that refuses it would be told the same for ever.

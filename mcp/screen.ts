@@ -20,6 +20,7 @@ export class Screen {
   onInterrupt: (wasAsked: boolean) => void = () => {};
   readonly #closed = new AbortController();
   #asked = 0; // questions that are open, or wait for their turn
+  #loaded: Promise<typeof import("./person.ts")> | undefined;
   #person: Person | undefined;
   #news = "";
   #status = "";
@@ -37,8 +38,9 @@ export class Screen {
 
   /** Puts a question to the person; the signal, or `close`, withdraws it. */
   async ask(question: Question, asker: Asker, signal = this.#closed.signal) {
-    // Loaded with the first question: a call without one never needs it.
-    const { Person } = await import("./person.ts");
+    // Not before, as a call without a question never needs it; once, to keep their order.
+    this.#loaded ??= import("./person.ts");
+    const { Person } = await this.#loaded;
     this.#closed.signal.throwIfAborted();
     this.#show("");
     this.#person ??= new Person(process.stdin, process.stderr, this.paint);
