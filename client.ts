@@ -273,7 +273,10 @@ async function open(settings: Settings, screen: Screen, ended: AbortController) 
     startProcess(server, serverArgs, env, (text) => onNote(`server: ${text}`));
   // The server starts while all that speaks to it is loaded.
   const started = [start()];
-  const { connect, ...door } = await import("./mcp/connect.ts");
+  const { connect, ...door } = await import("./mcp/connect.ts").catch(async (error) => {
+    await started[0]?.stop();
+    throw error;
+  });
 
   let session: Session | undefined;
   const ask: Ask = (question, signal) =>

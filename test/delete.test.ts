@@ -64,3 +64,11 @@ test("it says that it does not speak an older version", async () => {
   assert.equal(stdout, "");
   assert.match(stderr, /^The server does not speak 2025-11-25: .+\.\n$/);
 });
+
+test("it stops the server where a module of the client is missing", async () => {
+  await rm(join(folder, "mcp/connect.ts"));
+  const ended = await run("client.ts", ["--server", "server.ts"], { cwd: folder });
+  assert.equal(ended.code, 3);
+  assert.equal(ended.stdout, "");
+  assert.match(ended.stderr, /^Cannot find module .*connect\.ts.*\n$/);
+});
