@@ -63,7 +63,10 @@ function open(argv: string[], { env, columns = 90, cwd = ROOT }: Options): Termi
     type: (text) => void child.stdin.write(text),
     see: (pattern) =>
       new Promise((resolve, reject) => {
-        const fail = () => reject(new Error(`no ${pattern} in:\n${plain(shown)}`));
+        const fail = () => {
+          child.kill("SIGKILL"); // or the test file would wait for what runs in it
+          reject(new Error(`no ${pattern} in:\n${plain(shown)}`));
+        };
         const limit = setTimeout(fail, SEE_MS);
         const watch = () => {
           const text = plain(shown).slice(seen);
