@@ -8,28 +8,37 @@
  */
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Answerer } from "../mcp/answer.ts";
 import { connect } from "../mcp/connect.ts";
 import type { Params } from "../mcp/peer.ts";
 import { startProcess } from "../mcp/process.ts";
 import { isMain } from "../mcp/serve.ts";
+import { BUILT } from "./built.ts";
 import { drawTerminal } from "./picture.ts";
 import { startStooq } from "./stooq.ts";
-import { LEGACY, LOADER, meta, MODERN, request, ROOT, run, Wire } from "./support.ts";
+import { LEGACY, meta, MODERN, request, ROOT, run, Wire } from "./support.ts";
 import { openTerminal } from "./terminal.ts";
 
 /** Stooq as it is since June 2026. */
 const startClosedStooq = () =>
   startStooq((_request, response) => response.writeHead(404).end());
 
+/** What runs is built, for speed. What is shown has the names of the sources. */
+const built = (text: string) => text.replaceAll(".ts", ".mjs");
+const asSource = (text: string) => text.replaceAll(".mjs", ".ts");
+const SERVER = join(BUILT.cwd, "server.mjs");
+
 // --- The screen --------------------------------------------------------------------------
+
+const COLORS = { NO_COLOR: "", FORCE_COLOR: "1", TERM: "xterm-256color" };
 
 /** Runs the client in a terminal in colours, and types a line at each prompt. */
 async function type(args: string, lines: string[]) {
   const stooq = await startClosedStooq();
   const terminal = openTerminal(
-    ["client.ts", ...args.split(" "), "--env", `STOOQ_URL=${stooq.url}`],
-    { columns: 80, env: { NO_COLOR: "", FORCE_COLOR: "1", TERM: "xterm-256color" } },
+    ["client.mjs", ...built(args).split(" "), "--env", `STOOQ_URL=${stooq.url}`],
+    { ...BUILT, columns: 80, env: COLORS },
   );
   for (const line of lines) {
     await terminal.see(/\n> /);
@@ -39,8 +48,8 @@ async function type(args: string, lines: string[]) {
   await stooq.close();
   return {
     command: `$ npx tsx client.ts ${args}\n`,
-    screen: terminal.screen(),
-    raw: terminal.raw(),
+    screen: asSource(terminal.screen()),
+    raw: asSource(terminal.raw()),
   };
 }
 
@@ -72,7 +81,7 @@ function talk(protocol: string, action: "accept" | "decline"): Promise<Talk> {
       return { action, content };
     };
     const env = { STOOQ_URL: stooq.url };
-    const session = await connect(() => startProcess("server.ts", [], env, () => {}), {
+    const session = await connect(() => startProcess("node", [SERVER], env), {
       self: { name: "stock-price-client", title: "Stock price", version: "1.0.0" },
       protocol,
       answerer: { form },
@@ -135,7 +144,7 @@ function pretty(value: unknown, indent = "  "): string {
 async function forge(change: (params: Params) => Params): Promise<string> {
   const stooq = await startClosedStooq();
   const env = { PATH: process.env["PATH"] ?? "", STOOQ_URL: stooq.url };
-  const server = spawn(process.execPath, [...LOADER, "server.ts"], { cwd: ROOT, env });
+  const server = spawn(process.execPath, [SERVER], { env });
   const wire = new Wire(server.stdout, server.stdin);
   const params = {
     name: "get_stock_price",
@@ -164,8 +173,11 @@ async function piped(
   args: string[] = [],
 ) {
   const input = lines.map((line) => `${line}\n`).join("");
-  const { stdout, stderr } = await run(script, args, { input });
-  return `$ ${command}\n${stderr}${stdout}`.trimEnd();
+  const { stdout, stderr } = await run(built(script), args.map(built), {
+    ...BUILT,
+    input,
+  });
+  return `$ ${command}\n${asSource(stderr + stdout)}`.trimEnd();
 }
 
 /** Our client with a smallest server, and what passes between them. */
@@ -184,7 +196,11 @@ export const RECORDINGS: Record<string, () => Promise<string>> = {
     typed("--server test/forms.ts --tool booking", ["Grace", "3", "", "3", "y", ""]),
   refused: () => typed("--server test/forms.ts --tool integer", ["9", "four", "4"]),
   help: async () =>
-    (await run("client.ts", ["--help"])).stdout.split("\n").slice(2).join("\n").trimEnd(),
+    (await run("client.mjs", ["--help"], BUILT)).stdout
+      .split("\n")
+      .slice(2)
+      .join("\n")
+      .trimEnd(),
   "modern discover": () => wire(MODERN, "accept", 0, 2),
   "modern ask": () => wire(MODERN, "accept", 2, 4),
   "modern answer": () => wire(MODERN, "accept", 4, 6),
