@@ -2,8 +2,8 @@
  * What the servers of the benchmark share. Each of them has the same tools:
  *
  * - `echo` takes a text and returns another, and tells how long the first was;
- * - `ask` asks for a name, with the form written inside the handler;
- * - `askOnce` asks the same with a form that is made once, when the server starts.
+ * - `ask` asks for a name, as the documents of the pair write it;
+ * - `askOnce` asks the same as fast as the pair can, with a form that is made once.
  */
 import * as z from "zod";
 
