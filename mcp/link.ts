@@ -86,11 +86,11 @@ export class Link {
   ): Promise<unknown> {
     const { signal, isFirst, timeoutMs = this.#options.timeoutMs ?? 60_000 } = options;
     const progressToken = ++this.#tokens;
-    const _meta = { ...meta(params), progressToken };
     const isLong = method === "tools/call";
+    const _meta = isLong && { ...meta(params), progressToken };
     const isOver = this.#options.onWait?.(method);
     try {
-      return await this.peer.request(method, isLong ? { ...params, _meta } : params, {
+      return await this.peer.request(method, _meta ? { ...params, _meta } : params, {
         signal,
         limit: (expire) => {
           const { stop, restart } = this.#clock.limit(timeoutMs, () => {
