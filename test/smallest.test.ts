@@ -490,7 +490,7 @@ test("modern-client calls again, with the state that it got and under a new id",
     write({ id: (await read()).id, result: result({ tools }) });
     const calls = [];
     for (const fields of [
-      { inputRequests: { one: form }, requestState: " a\\u2028 " },
+      { inputRequests: { one: form }, requestState: " a\\n " },
       { inputRequests: { two: form, three: form } },
       { requestState: "" },
     ]) {
@@ -513,7 +513,7 @@ test("modern-client calls again, with the state that it got and under a new id",
   const yes = (yes: boolean) => ({ action: "accept", content: { yes } });
   assert.deepEqual(JSON.parse(stdout), [
     [3, call],
-    [4, { ...call, inputResponses: { one: yes(true) }, requestState: " a\u2028 " }],
+    [4, { ...call, inputResponses: { one: yes(true) }, requestState: " a\n " }],
     [5, { ...call, inputResponses: { two: yes(false), three: { action: "decline" } } }],
     [6, { ...call, inputResponses: {}, requestState: "" }],
   ]);
