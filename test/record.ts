@@ -31,7 +31,7 @@ const SERVER = join(BUILT.cwd, "server.mjs");
 
 // --- The screen --------------------------------------------------------------------------
 
-const COLORS = { NO_COLOR: "", FORCE_COLOR: "1", TERM: "xterm-256color" };
+const COLORS = { NO_COLOR: "", TERM: "xterm-256color" };
 
 /** Runs the client in a terminal in colours, and types a line at each prompt. */
 async function type(args: string, lines: string[]) {
