@@ -25,6 +25,8 @@ const LEAVE = `${WAYS}, /help tells more.`;
 const SLASH = "A value that begins with a slash is typed with two.";
 const HELP = `${WAYS}, /none leaves out what is optional. ${SLASH}`;
 
+const isSaid = (line: string) => line.trim() !== ""; // an Enter too many is no answer
+
 /** Thrown by a prompt that was left, to end the whole question. */
 const DECLINED: ElicitResult = { action: "decline" };
 const CANCELLED: ElicitResult = { action: "cancel" };
@@ -35,6 +37,7 @@ export class Person {
   readonly #output: WriteStream;
   readonly #lines: readline.Interface;
   readonly #paint: typeof PLAIN;
+  readonly #restMs: number;
   #typed: string[] = []; // lines typed ahead wait here for the next prompt
   #heard = 0; // chunks of input so far
   #prompt: { resolve(line: string): void; reject(reason: unknown): void } | undefined;
@@ -42,9 +45,11 @@ export class Person {
   #hasLeft = false; // by the end of input or Ctrl-C: nothing is asked any more
   #signal: AbortSignal | undefined; // withdraws the question whose turn it is
 
-  constructor(input: ReadStream, output: WriteStream, paint = PLAIN) {
+  /** @param restMs how long a consent is shown, and the keys rest, before it can be given */
+  constructor(input: ReadStream, output: WriteStream, paint = PLAIN, restMs = 500) {
     this.#output = output;
     this.#paint = paint;
+    this.#restMs = restMs;
     // One reader for the life of the program: a new one would lose what came in between.
     this.#lines = readline.createInterface({ input, output, historySize: 0, prompt: "" });
     this.#lines.on("line", (line) => {
@@ -88,7 +93,8 @@ export class Person {
       this.#end()?.reject(signal?.reason);
     };
     const answer = this.#queue.then(async (): Promise<ElicitResult> => {
-      await this.#settle();
+      await this.#settle(50);
+      this.#typed = this.#typed.filter(isSaid);
       signal?.throwIfAborted();
       if (this.#hasLeft) return CANCELLED; // and nothing more is shown
       this.#signal = signal;
@@ -120,23 +126,19 @@ export class Person {
   // --- What was typed before a question --------------------------------------------------
 
   /** Waits until no key comes: a terminal keeps what was typed, and a paste comes in pieces. */
-  async #settle(): Promise<void> {
+  async #settle(ms: number): Promise<void> {
     for (let heard = -1; heard !== this.#heard && !this.#hasLeft;) {
       heard = this.#heard;
-      await sleep(50);
+      await sleep(ms);
       await turn(); // a timer that is late runs before the input that waits
     }
   }
 
-  /** Only values can be typed ahead: nobody agrees to what was not on the screen. */
-  #forget(fields: Field[]): void {
-    // An Enter too many is no answer.
-    this.#typed = this.#typed.filter((line) => line.trim() !== "");
-    const [only, ...others] = fields;
-    // A choice can be a yes or no by other names.
-    const isValue = only && only.kind !== "boolean" && !("choices" in only);
-    if (isValue || others.length > 0) return;
-    const count = this.#typed.length + (this.#lines.line === "" ? 0 : 1);
+  /** Nobody agrees to what was not on the screen, or not long enough to be read. */
+  async #forget(): Promise<void> {
+    await this.#settle(this.#restMs);
+    const lines = this.#typed.filter(isSaid);
+    const count = lines.length + (this.#lines.line === "" ? 0 : 1);
     this.#typed = [];
     this.#lift(false);
     if (count === 1) this.#say("A line typed before the question was dropped.");
@@ -146,7 +148,6 @@ export class Person {
   // --- A question ------------------------------------------------------------------------
 
   async #askNow(question: Question, { command, name }: Asker): Promise<ElicitResult> {
-    this.#forget("url" in question ? [] : question.fields);
     const again = "url" in question && question.again;
     if (!again) {
       // Only what the person started stands at the margin; the name is the server's word.
@@ -186,6 +187,10 @@ export class Person {
       if (text === "" || field.kind !== "choices") return { reason: "needs an answer" };
       return parseText(field, ""); // none of the choices can be an answer
     };
+    show();
+    // A choice can be a yes or no by other names.
+    const isConsent = field.kind === "boolean" || "choices" in field;
+    if (isConsent && hint !== "") await this.#forget();
     const value = await this.#read(show, parse, `Expected: ${expected(field)}. `);
     if (value === undefined) content.delete(field.name);
     else content.set(field.name, value);
@@ -204,8 +209,8 @@ export class Person {
     };
     const reason = `must be a number from 1 to ${fields.length}, or Enter`;
     for (;;) {
-      await this.#settle();
-      this.#forget([]);
+      show();
+      await this.#forget();
       const field = await this.#read<Field | undefined>(show, (text) => {
         const value = fields[Number(text ?? NaN) - 1];
         return text === "" || value ? { value } : { reason };
@@ -217,8 +222,10 @@ export class Person {
   }
 
   /** What has nothing to fill in is a yes or no. */
-  #agree(key = "y", does = "agrees"): Promise<void> {
+  async #agree(key = "y", does = "agrees"): Promise<void> {
     const show = () => this.#say(`${key} ${does}. n or ${LEAVE}`);
+    show();
+    await this.#forget();
     return this.#read(show, (text = "/none") => {
       if (/^no?$/i.test(text.trim())) throw DECLINED;
       const isMeant = key === "y" ? /^y(es)?$/i.test(text.trim()) : text === "";
@@ -241,11 +248,10 @@ export class Person {
   // --- A prompt, and rows of the screen --------------------------------------------------
 
   /**
-   * Shows what is asked and reads until there is an answer; `/help` shows it again. `parse`
-   * gets "" for a blank line, and nothing for the command to leave a field out.
+   * Reads until there is an answer; `/help` shows again what is asked. `parse` gets "" for a
+   * blank line, and nothing for the command to leave a field out.
    */
   async #read<T>(show: () => void, parse: (text?: string) => Parsed<T>, help = "") {
-    show();
     for (;;) {
       const line = await this.#readLine();
       const command = /^\/(?!\/)/.test(line) ? line.trim() : "";

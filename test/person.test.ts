@@ -6,6 +6,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import type { WriteStream } from "node:tty";
 import { readForm, type Content } from "../mcp/form.ts";
 import { Person, type Question } from "../mcp/person.ts";
+import { PLAIN } from "../mcp/text.ts";
 import { DEFAULTS, FIELDS, formOf } from "./forms.ts";
 import { HOSTILE } from "./peers/hostile-text.ts";
 import { hasTerminal, openTerminal } from "./terminal.ts";
@@ -32,7 +33,7 @@ function typing(lines: string[], options: Options = {}) {
       input.write(`${line}\n`);
     } else if (ends) input.end();
   });
-  const person = new Person(input as never, output as unknown as WriteStream);
+  const person = new Person(input as never, output as unknown as WriteStream, PLAIN, 50);
   const see = (pattern: RegExp) =>
     new Promise<void>((resolve) => {
       const watch = () => pattern.test(screen) && (watchers.delete(watch), resolve());
@@ -334,7 +335,7 @@ test("it takes nothing for consent that was typed before it was on the screen", 
     const { person, input, see, screen } = typing([], { early: `${yes}\n`, ends: false });
     const first = person.ask(question, asker);
     await see(/> $/);
-    const dropped = /^A line typed before the question was dropped\.\n\n?[a-zT│]/;
+    const dropped = /\n[^]*\nA line typed before the question was dropped\.\n> $/;
     if (yes !== "") assert.match(screen(), dropped, what);
     input.write("/decline\n");
     assert.deepEqual(await first, DECLINE, what);
@@ -344,9 +345,23 @@ test("it takes nothing for consent that was typed before it was on the screen", 
     await see(/Name[^]*> $/);
     input.write(`Ada\n${yes}\n\nmore\nmore\n`);
     assert.deepEqual(await text, accept({ text: "Ada" }));
-    await see(/[23] lines typed before the question were dropped\.\n[^]*> $/);
+    await see(/[23] lines typed before the question were dropped\.\n> $/);
     input.write("/decline\n");
     assert.deepEqual(await consent, DECLINE, what);
+  });
+  await Promise.all(asked);
+});
+
+test("it takes no consent before the question was long enough on the screen", async () => {
+  const asked = Object.values(CONSENTS).map(async ([question, yes]) => {
+    const { person, input, see, screen } = typing([], { ends: false });
+    const answer = person.ask(question, asker);
+    await see(/npx some-server asks:|The server waits/);
+    assert.doesNotMatch(screen(), /> $/);
+    input.write(`${yes}\n`);
+    await see(/> $/);
+    input.write("/decline\n");
+    assert.deepEqual(await answer, DECLINE);
   });
   await Promise.all(asked);
 });
@@ -365,9 +380,7 @@ test("it sends no review that was not on the screen", async () => {
     input.write("1\nBob\n\n"); // nor is a change of it agreed to in one go
     await see(/1\) Name: Bob\n[^]*> $/);
     input.write("1\nEve\ny\n");
-    await see(
-      /A line typed before the question was dropped\.\n│\n│ 1\) Name: Eve\n[^]*> $/,
-    );
+    await see(/1\) Name: Eve\n[^]*A line typed before the question was dropped\.\n> $/);
     input.write("\n");
     assert.deepEqual(await answer, accept({ text: "Eve", integer: 3 }), screen());
   }
@@ -426,7 +439,7 @@ test("it keeps what is half typed for a value, and drops it before a consent", a
   input.write("ce\ry");
   const consent = person.ask(confirm, asker);
   assert.deepEqual(await text, accept({ text: "Grace" }));
-  await see(/A line typed before the question was dropped\.\n[^]*y agrees[^]*> /);
+  await see(/y agrees[^]*A line typed before the question was dropped\.\n[^]*> /);
   input.write("\r"); // agrees to nothing: the y is gone
   await see(/That must be y or n\.\n[^]*> /);
   input.write("n\r");
@@ -446,7 +459,7 @@ test(
       "confirm",
     ]);
     type("y\ry");
-    await see(/2 lines typed before the question were dropped\.\n[^]*y agrees[^]*> $/);
+    await see(/y agrees[^]*2 lines typed before the question were dropped\.\n[^]*> $/);
     type("\r");
     await see(/That must be y or n\.\n[^]*> $/);
     type("y\r");

@@ -64,7 +64,7 @@ test(
     type(CTRL_Z);
     await see(/Stopped[^]*shell\$ $/);
     type("fg\r");
-    await see(/A line typed before the question was dropped\.\n[^]*y agrees[^]*> $/);
+    await see(/y agrees[^]*A line typed before the question was dropped\.\n[^]*> $/);
     type("\r");
     await see(/That must be y or n\.\n[^]*> $/);
     type("y\r");
