@@ -48,7 +48,9 @@ const consentForm = (date: string) =>
   });
 
 const NEXT_STEP =
-  "Try again later, or start this server with STOOQ_URL set to another with the same CSV.";
+  "Try again later, or start this server with STOOQ_URL set to another source of the same CSV.";
+const UNASKED =
+  "There is a bundled price, but this client can't be asked whether it will do.";
 
 const get_stock_price = tool({
   title: "Get stock price",
@@ -71,9 +73,10 @@ const get_stock_price = tool({
     const result = await once("look-up", () => lookUp(symbol, { signal }));
     if (result.found === "quote") return result.quote;
     const { found, reason } = result;
-    const sample = await sampleQuote(symbol);
     if (found === "unknown symbol") throw new ToolError(reason);
-    if (!sample || !canAsk()) throw new ToolError(`${reason} ${NEXT_STEP}`);
+    const sample = await sampleQuote(symbol);
+    if (!sample) throw new ToolError(`${reason} ${NEXT_STEP}`);
+    if (!canAsk()) throw new ToolError(`${reason} ${UNASKED}`);
 
     const { useSample } = await ask(
       "useSample",

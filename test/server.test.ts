@@ -297,7 +297,7 @@ test("it keeps two consents apart, each with its own reason", async () => {
 const UNABLE = [{}, { elicitation: { url: {} } }, { sampling: {} }];
 test("it gives Stooq's reason alone where nobody can be asked, and names the argument", async () => {
   answer = down;
-  const reason = /404\. Try again later, or start this server with STOOQ_URL set/;
+  const reason = /404\. There is a bundled price, but this client can't be asked whether/;
   const can =
     "get_stock_price has to ask the user for ticker, and this client can't be asked";
   const sentence = `${can}: pass ticker as an argument`;
