@@ -4,7 +4,7 @@
  * the caller puts them behind the bar. Only what a refusal says is in our own words.
  */
 import { checkValue, range, type Choice, type Field, type Value } from "./form.ts";
-import { inline } from "./text.ts";
+import { inline, printable, shorten } from "./text.ts";
 
 /** What a text means, or why it means nothing, as a clause in our own words. */
 export type Parsed<T = Value> = { value: T } | { reason: string };
@@ -52,13 +52,14 @@ function kindOf(field: Field): string {
   }
 }
 
-/** A value as the person knows it: yes or no, and choices as they are listed. */
+/** A value as the person knows it: yes or no, choices as listed, text with all its spaces. */
 export function showValue(field: Field, value: Value): string {
   if (typeof value === "boolean") return value ? "yes" : "no";
   const items = Array.isArray(value) ? value : [String(value)];
   const choices = "choices" in field ? field.choices : [];
   const labels = new Map(choices.map((choice) => [choice.value, labelOf(choice)]));
-  return items.map((item) => labels.get(item) ?? inline(item)).join(", ") || "empty";
+  const exact = (item: string) => printable(shorten(item, 200)).replace(/\n/g, "\\n");
+  return items.map((item) => labels.get(item) ?? exact(item)).join(", ") || "empty";
 }
 
 /**
@@ -87,7 +88,10 @@ function textToValue(field: Field, text: string): unknown {
       return text;
     case "integer":
     case "number":
-      return text.trim() === "" ? text : Number(text); // a blank is 0 to Number
+      // A blank is 0 to Number, 0x1F is 31, and what has more than 15 digits is rounded.
+      return /^\s*[-+]?(\.?\d){1,15}\.?(e[-+]?\d+)?\s*$/i.test(text)
+        ? Number(text)
+        : text;
     case "boolean":
       if (/^(y|yes|true)$/i.test(text.trim())) return true;
       return /^(n|no|false)$/i.test(text.trim()) ? false : text;

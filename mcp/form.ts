@@ -156,7 +156,7 @@ export function checkValue(field: Field, value: unknown): string | undefined {
       if (!Number.isSafeInteger(value)) return "must be a whole number";
       return fits(value as number) ? undefined : `must be ${span}`;
     case "number":
-      if (!Number.isFinite(value)) return "must be a number";
+      if (!Number.isFinite(value)) return "must be a number of at most 15 digits";
       return fits(value as number) ? undefined : `must be ${span}`;
     case "boolean":
       return typeof value === "boolean" ? undefined : "must be yes or no";

@@ -43,6 +43,7 @@ const OK: [object, string, unknown][] = [
   [{ type: "integer" }, "+7.0", 7],
   [{ type: "number" }, "95.5", 95.5],
   [{ type: "number" }, ".5e1", 5],
+  [{ type: "number" }, "-12345678.9012345", -12345678.9012345],
   [{ type: "number", minimum: 0 }, "0", 0],
   [{ type: "boolean" }, "y", true],
   [{ type: "boolean" }, "No", false],
@@ -100,6 +101,10 @@ const REFUSED: [object, string, RegExp][] = [
   [{ type: "integer" }, "4.5", /whole number/],
   [{ type: "integer" }, "9007199254740993", /whole number/],
   [{ type: "number" }, "1e999", /must be a number/],
+  [{ type: "number" }, "9007199254740993", /number of at most 15 digits/],
+  [{ type: "number" }, "0.12345678901234567", /number of at most 15 digits/],
+  [{ type: "number" }, "0x1F", /must be a number/],
+  [{ type: "number" }, "1.2.3", /must be a number/],
   [{ type: "number" }, "", /must be a number/],
   [{ type: "number" }, "1,5", /must be a number/],
   [{ type: "number" }, "NaN", /must be a number/],
@@ -140,6 +145,10 @@ test("it shows choices as they are listed, so that the same title is told apart"
   const same = field(named(["keep", "delete"], ["Yes", "yes"]));
   assert.equal(showValue(same, "delete"), "yes (delete)");
   assert.equal(showValue(field({ oneOf: sizes }), "l"), "Large (l)");
+});
+
+test("it shows a text with all its spaces and lines", () => {
+  assert.equal(showValue(field({ type: "string" }), "a  b\n/\u202e"), "a  b\\n/\\u202e");
 });
 
 test("it says what a field takes", () => {
