@@ -14,9 +14,9 @@ export function printable(text: string): string {
   return plain.replace(HIDDEN, writeOut).replace(/(?<=\p{M}{4})\p{M}/gu, writeOut);
 }
 
-/** Controls, formats, unassigned; separators; fillers and joiners that show as nothing. */
+/** Controls, formats, unassigned; separators; fillers, joiners and variants that show as nothing. */
 const HIDDEN =
-  /[^\P{C}\n]|[\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u{e0100}-\u{e01ef}]/gu;
+  /[^\P{C}\n]|[\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\u{e0100}-\u{e01ef}]|(?<!\p{Extended_Pictographic})[\ufe0e\ufe0f]/gu;
 
 function writeOut(character: string): string {
   const units = character.split("").map((unit) => unit.charCodeAt(0).toString(16));
@@ -40,7 +40,7 @@ export function columnsOf({ columns, isTTY }: WriteStream) {
 
 /** Each row of the screen behind the bar, so that no text from elsewhere begins a row. */
 export function quote(lines: string[], width: number, paint = PLAIN.cyan): string {
-  const rows = lines.flatMap((text) => printable(text).split("\n"));
+  const rows = lines.flatMap((text) => printable(shorten(text, 1e6)).split("\n"));
   const wrapped = rows.flatMap((row) => wrap(row, width));
   return wrapped.map((row) => `${paint("│")} ${row}`.trimEnd()).join("\n");
 }

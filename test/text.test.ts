@@ -24,6 +24,7 @@ test("it writes out what moves the cursor, hides or reorders", () => {
     ["\u{e0041}", "\\udb40\\udc41"],
     ["\ud800", "\\ud800"],
     ["\u3164", "\\u3164"],
+    ["o\ufe01k\ufe0f ❤\ufe0f", "o\\ufe01k\\ufe0f ❤\ufe0f"],
     ["e" + "\u0301".repeat(6), "e" + "\u0301".repeat(4) + "\\u0301\\u0301"],
     ["Société Générale — 東京 €🙂", "Société Générale — 東京 €🙂"],
   ];
