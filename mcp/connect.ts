@@ -25,9 +25,9 @@ export async function connect(start: () => Server, options: Options): Promise<Se
     if ("version" in found) return openModern(link, found.version, found.name, options);
     if (protocol !== mcp.MODERN_VERSIONS[0])
       return await openLegacy(link, () => new Link(start(), options), options);
-    const wanted = protocol === "auto" ? mcp.MODERN_VERSIONS[0] : protocol;
-    const reason = `the server does not speak ${wanted}: ${found.why}`;
-    throw new ConnectionError(`${reason}; without --protocol its own version is used`);
+    const advice =
+      protocol === "auto" ? "" : "; without --protocol its own version is used";
+    throw new ConnectionError(`no version in common: ${found.why}${advice}`);
   } catch (error) {
     await link.server.stop();
     throw error;
@@ -41,7 +41,7 @@ type Found = { version: string; name?: string | undefined } | { why: string };
 async function probe(link: Link, options: Options, isRetry = false): Promise<Found> {
   const { timeoutMs = 60_000, signal } = options;
   if (mcp.LEGACY_VERSIONS.includes(options.protocol ?? ""))
-    return { why: "it was not asked" };
+    return { why: `${options.protocol} begins with a handshake` };
   const preferred = String(mcp.MODERN_VERSIONS[0]);
   const params = { _meta: envelope(preferred, options) };
   const limits = { timeoutMs: Math.min(10_000, timeoutMs), signal, isFirst: true };
@@ -74,16 +74,17 @@ function choose(theirs: string[]): string {
   throw new ConnectionError(`no version in common: ${both}, this client ${ours}`);
 }
 
-/** The server's tools, page by page, until there are no more or a cursor comes twice. */
+/** The server's tools, page by page; pages that would never end are cut off. */
 export async function listTools(session: Session, signal?: AbortSignal) {
-  const tools: mcp.ListedTool[] = [];
+  let tools: mcp.ListedTool[] = [];
   const cursors = new Set<string>();
   for (let params = {}; ;) {
     const result = await session.request("tools/list", params, signal);
     const page = mcp.parseResult(mcp.ListToolsResult, result, "tools/list");
     const cursor = page.nextCursor;
-    tools.push(...page.tools);
-    if (cursor === undefined || cursors.has(cursor)) return tools;
+    tools = tools.concat(page.tools);
+    const isLast = cursor === undefined || cursors.has(cursor) || cursors.size === 1000;
+    if (isLast) return tools;
     cursors.add(cursor);
     params = { cursor };
   }

@@ -3,13 +3,13 @@
  * what is being waited for. One owner decides what stands on the screen at the same time.
  */
 import type { Asker, Person, Question } from "./person.ts";
-import { columnsOf, inline, printable, quote, widthOf, wrap } from "./text.ts";
+import { columnsOf, inline, printable, quote, shorten, widthOf, wrap } from "./text.ts";
 import type { Paint } from "./text.ts";
 
 /** Our words and a server's: on one line if it fits, else the server's behind the bar. */
 export function withWords(own: string, theirs: string): string {
   const width = columnsOf(process.stderr);
-  const line = `${own} ${printable(theirs)}`.trim();
+  const line = `${own} ${printable(shorten(theirs, 1e6))}`.trim();
   if (!line.includes("\n") && widthOf(line) <= width) return line;
   return `${own || "Error:"}\n${quote([theirs], Math.min(width, 100) - 2)}`;
 }
@@ -42,6 +42,7 @@ export class Screen {
     this.#loaded ??= import("./person.ts");
     const { Person } = await this.#loaded;
     this.#closed.signal.throwIfAborted();
+    if (this.#asked === 100) throw new Error("too many questions are open");
     this.#show("");
     this.#person ??= new Person(process.stdin, process.stderr, this.paint);
     this.#person.onInterrupt = this.onInterrupt;

@@ -157,14 +157,10 @@ test("it does not fall back when the modern version is wanted", async () => {
         assert.deepEqual(await wire.rest(), []);
       },
       2000,
-      /: the server does not speak 2026-07-28: .* error -32601; without --protocol its own version is used$/,
+      /: no version in common: .* error -32601; without --protocol its own version is used$/,
     ],
-    [
-      silent,
-      30,
-      /: the server does not speak 2026-07-28: .* did not answer server\/discover/,
-    ],
-    [async () => {}, 2000, /: the server does not speak 2026-07-28: the server ended/],
+    [silent, 30, /: no version in common: .* did not answer server\/discover/],
+    [async () => {}, 2000, /: no version in common: the server ended/],
   ];
   for (const [script, timeoutMs, reason] of WANTED) {
     const part = async (wire: Wire) => void (await script(wire));
@@ -329,6 +325,14 @@ const BROKEN: Params[] = [
   { content: [], isError: 1 },
 ];
 
+const endless = new Proxy<Record<string, Params>>(
+  {},
+  {
+    get: (_, cursor) => ({ tools: [], nextCursor: `${String(cursor)}1` }),
+  },
+);
+PAGES.push(["pages without end", endless, [], []]);
+
 for (const { era, begin } of SCRIPTED) {
   test(`it lists the tools of all pages, and no page twice (${era})`, async () => {
     for (const [what, pages, cursors, names] of PAGES) {
@@ -348,7 +352,7 @@ for (const { era, begin } of SCRIPTED) {
         names,
         what,
       );
-      assert.deepEqual(asked, cursors, what);
+      if (cursors.length > 0) assert.deepEqual(asked, cursors, what);
       await session.close();
     }
   });

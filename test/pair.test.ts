@@ -54,7 +54,7 @@ const MATRIX: [string, keyof typeof SERVERS, string | RegExp][] = [
   ["auto", "legacy", LEGACY],
   [MODERN, "dual", MODERN],
   [MODERN, "modern", MODERN],
-  [MODERN, "legacy", /does not speak 2026-07-28/],
+  [MODERN, "legacy", /no version in common: it answered server\/discover/],
   [LEGACY, "dual", LEGACY],
   [LEGACY, "modern", /no such era here/],
   [LEGACY, "legacy", LEGACY],

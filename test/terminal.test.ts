@@ -183,6 +183,16 @@ describe("the client in a terminal", { skip, concurrency: 4 }, () => {
     assert.match(terminal.screen(), /q1 accept one, q2 decline/);
   });
 
+  test("it keeps no more than a hundred questions", async () => {
+    const terminal = peer("asks-two-at-once", ["150"]);
+    await terminal.see(/First\?[^]*> /);
+    terminal.type("\x04");
+    assert.equal(await terminal.ended, 0);
+    const screen = terminal.screen().replaceAll("\n│", "");
+    assert.equal(screen.match(/ q\d+ cancel/g)?.length, 100);
+    assert.equal(screen.match(/ q\d+ -32603/g)?.length, 50);
+  });
+
   for (const protocol of [MODERN, LEGACY]) {
     test(`it sends the person to a page and waits (${protocol})`, async () => {
       const terminal = forms("patient", "--protocol", protocol);

@@ -1,4 +1,4 @@
-/** Sends two questions in one breath, and tells what came back. */
+/** Sends two questions in one breath, or more, and tells what came back. */
 import { answer, send, serve } from "./base.mjs";
 
 const requestedSchema = {
@@ -6,6 +6,7 @@ const requestedSchema = {
   properties: { x: { type: "string" } },
   required: ["x"],
 };
+const count = Number(process.argv[2] ?? 2);
 const answers = [];
 let call;
 
@@ -19,13 +20,12 @@ serve((message) => {
         params: { message: text, requestedSchema },
       });
     ask("q1", "First?");
-    ask("q2", "Second?");
+    for (let n = 2; n <= count; n++) ask(`q${n}`, "Second?");
   } else if (message.method !== undefined) answer(message);
   else {
-    const { action, content } = message.result;
-
+    const { action = message.error?.code, content } = message.result ?? {};
     answers.push(`${message.id} ${action} ${content?.x ?? ""}`.trim());
-    if (answers.length < 2) return;
+    if (answers.length < count) return;
     send({
       id: call,
       result: { content: [{ type: "text", text: answers.sort().join(", ") }] },
