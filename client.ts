@@ -7,6 +7,7 @@
  *
  *     npx tsx client.ts --server server.ts --ticker NVDA
  */
+import { once } from "node:events";
 import { parseArgs } from "node:util";
 import type { Answerer } from "./mcp/answer.ts";
 import type { Session } from "./mcp/link.ts";
@@ -29,7 +30,7 @@ npx tsx client.ts --server <script or command> [options] [-- arguments for the s
 --ticker <symbol>       ask for this ticker; left out, the server asks for it
 --tool <name>           the tool to call (default get_stock_price, or the only one there is)
 --list                  list the server's tools and their arguments, call none
---args <json object>    its arguments
+--args <json object>    the tool's arguments
 --answer <field=value>  answer the server's questions from here (repeatable)
 --defaults              answer with the defaults of the form, ask nobody
 --protocol <version>    auto (default), 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26,
@@ -57,6 +58,7 @@ class Failure extends Error {
 
 // --- Options -----------------------------------------------------------------------------
 
+const isString = (it: unknown): it is string => typeof it === "string";
 type Settings = NonNullable<ReturnType<typeof readSettings>>;
 
 const bad = (reason: string) => new Failure(2, `${reason} (see --help)`);
@@ -84,8 +86,8 @@ function parse(args: string[]) {
       },
     }).values;
   } catch (error) {
-    const [reason] = (error as Error).message.split(/\.\s/);
-    throw bad(`${reason}; the server's own arguments follow --`);
+    const [reason = ""] = (error as Error).message.replaceAll("\n", " ").split(". To");
+    throw bad(reason.replace(/^Un.*/, "$&; the server's own arguments follow --"));
   }
 }
 
@@ -187,35 +189,35 @@ function answererFor(
 /** The quote as one line, where the result is one. */
 function quoteLine({ structuredContent: it }: CallToolResult): string | undefined {
   const { symbol, price, source, date } = isObject(it) ? it : {};
-  // Whoever writes more than a symbol there could write a prompt.
-  if (!/^\S{1,20}$/.test(String(symbol)) || typeof price !== "number") return undefined;
-  const mark = ` (bundled sample of ${String(date)}, not a live price)`;
-  return inline(`${symbol} ${price}${source === "sample" ? mark : ""}`);
+  // Whoever writes more than a symbol and a day there could write a prompt.
+  const isQuote = /^\["[\w.^-]{1,20}","\d{4}-\d\d-\d\d",[\d.]+\]$/;
+  if (!isQuote.test(JSON.stringify([symbol, date, price]))) return undefined;
+  const mark = ` (bundled sample of ${date}, not a live price)`;
+  return `${symbol} ${price}${source === "sample" ? mark : ""}`;
 }
 
 /** All that can be read of a result. */
 function textOf({ content, structuredContent }: CallToolResult): string {
   const texts = content.map(({ type, resource, ...item }) => {
     const { text, uri } = isObject(resource) ? resource : item;
-    if (typeof text === "string") return text;
-    return typeof uri === "string" ? uri : `[${type}]`;
+    return [text, uri].find(isString) ?? `[${type}]`;
   });
   return texts.join("\n") || (JSON.stringify(structuredContent) ?? "");
 }
 
 /** The tools with their arguments, as text. */
 function listOf(tools: ListedTool[]): string {
-  const row = (...words: unknown[]) => inline(words.filter(Boolean).join(" "), 1000);
+  const row = (...words: unknown[]) => inline(words.filter(isString).join(" "), 1000);
   const rows = tools.flatMap(({ name, description, inputSchema }) => {
     const { properties, required } = isObject(inputSchema) ? inputSchema : {};
     const args = Object.entries(isObject(properties) ? properties : {});
     const needed = Array.isArray(required) ? required : [];
     return [
-      row(description ? `${name}:` : name, description),
+      row(description ? `${name}: ${description}` : name),
       ...args.map(([arg, schema]) => {
         const { type, description } = isObject(schema) ? schema : {};
-        const need = needed.includes(arg) ? "required" : "optional";
-        return `  ${row(arg, type ? `(${type}, ${need})` : `(${need})`, description)}`;
+        const kinds = [type, needed.includes(arg) ? "required" : "optional"].flat();
+        return `  ${row(arg, `(${kinds.filter(isString).join(", ")})`, description)}`;
       }),
     ];
   });
@@ -248,10 +250,12 @@ function failureOf(error: unknown): Failure {
   }
   // 2025-11-25 has an error that asks for pages to be opened before another try.
   const { elicitations } = isObject(error.data) ? error.data : {};
-  const pages = Array.isArray(elicitations) ? elicitations : [];
-  const open = pages.map((page) => `\nOpen this page, and call again: ${page?.url}`);
+  const urls = Array.isArray(elicitations) ? elicitations.map((page) => page?.url) : [];
+  const open = urls
+    .filter(isString)
+    .map((url) => `Open this page, and call again: ${url}`);
   const own = `The server answered with error ${error.code}:`;
-  return new Failure(1, own, error.message + open.join(""));
+  return new Failure(1, own, [error.message, ...open].join("\n"));
 }
 
 // --- The call ----------------------------------------------------------------------------
@@ -331,12 +335,12 @@ async function call(client: Client): Promise<void> {
   else screen.say("The result is empty.");
   // The server may have gone on with a default instead, so it is no small thing.
   const [unused] = answers[0] ?? [];
-  if (unused) throw new Failure(2, `--answer ${unused}: no question had such a field.`);
+  if (unused) throw new Failure(2, `--answer ${unused}: no question was left for it.`);
 }
 
 /** What may help after a failed call; it may take a look at the server's tools. */
 async function hintFor(error: unknown, client: Client) {
-  const { session, settings, signal, canAsk, listTools } = client;
+  const { session, settings, canAsk, listTools } = client;
   const { tool, protocol } = settings;
   const { code } = error as RpcError;
   const { exitCode, theirs: reason } = failureOf(error);
@@ -352,21 +356,19 @@ async function hintFor(error: unknown, client: Client) {
     return "If the tool asks in the older way, try --protocol 2025-11-25.";
   }
   if (tool === undefined) return code === -32601 ? "Name a tool with --tool." : undefined;
-  const names = namesOf(await listTools(session, signal).catch(() => []));
+  const listed = await listTools(session, AbortSignal.timeout(2000)).catch(() => []);
+  const names = namesOf(listed);
   const isKnown = names.length === 0 || names.includes(tool);
   return isKnown ? undefined : withWords(CHOOSE, names.join(", "));
 }
 
 async function main(argv: string[]): Promise<void> {
-  // A reader that has left is dealt with where something is written, as in `… | head`.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const screen = new Screen(await loadPaint(process.stderr, process.env));
-  // Every way to end early goes through this one signal.
-  const ended = new AbortController();
+  const ended = new AbortController(); // every way to end early goes through it
   const interrupt = (code: number) => ended.abort(new Failure(code, "Interrupted."));
-  const signals = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 };
-  for (const [name, code] of Object.entries(signals))
-    process.on(name, () => interrupt(code));
+  const codes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 };
+  for (const [it, code] of Object.entries(codes)) process.on(it, () => interrupt(code));
   screen.onInterrupt = (wasAsked) => {
     // The cancelled question may still bring a result; it has two seconds.
     process.exitCode = 130;
@@ -377,7 +379,9 @@ async function main(argv: string[]): Promise<void> {
     const settings = readSettings(argv);
     if (!settings) return await write(HELP.trimEnd());
     client = await open(settings, screen, ended);
-    await call(client);
+    const interrupted = once(client.signal, "abort");
+    await Promise.race([call(client), interrupted]);
+    client.signal.throwIfAborted();
   } catch (error) {
     const { exitCode, message, theirs } = failureOf(error);
     const words = theirs ? withWords(message, theirs) : withWords("", message);
@@ -389,6 +393,7 @@ async function main(argv: string[]): Promise<void> {
     await screen.close();
     await client?.session.close();
   }
+  if (ended.signal.aborted) process.exit(); // though nobody may read what was written
 }
 
 await main(process.argv.slice(2));

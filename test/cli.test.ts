@@ -47,6 +47,7 @@ describe("the client as a program", { concurrency: 4 }, () => {
   const USAGE: [string[], RegExp][] = [
     [[], /^--server is missing/],
     [["--server", "s", "--what"], /--what/],
+    [["--server", "s", "--ticker", "--json"], /ambiguous.*'--ticker=-XYZ'/],
     [["--server", "s", "stray"], /stray.*; the server's own arguments follow --/],
     [["--server", "s", "--timeout", "0"], /--timeout must be above 0 seconds, not "0"/],
     [["--server", "s", "--protocol", "2023-01-01"], /one of auto, 2026-07-28/],
@@ -91,10 +92,11 @@ describe("the client as a program", { concurrency: 4 }, () => {
     { type: "resource_link", uri: "memo://9", name: "nine" },
     { type: "image", data: "AA==", mimeType: "image/png" },
   ];
+  const odd = { toString: 1 }; // a program that makes a string of it dies
   const zone = { type: "string", description: "As in TZ" };
   const inputSchema = {
     type: "object",
-    properties: { zone, all: {} },
+    properties: { zone, all: {}, two: { type: ["string", "null"] }, odd: { type: odd } },
     required: ["zone"],
   };
   const described = { name: "t", description: "Tells the time", inputSchema };
@@ -117,6 +119,17 @@ describe("the client as a program", { concurrency: 4 }, () => {
       [says({ content: [], structuredContent: { price: 1.5 } })],
       { code: 0, stdout: '{"price":1.5}\n', stderr: "" },
     ],
+    ...[
+      { symbol: "root@host:~$", price: 5, date: "2026-02-27", source: "stooq" },
+      { symbol: "NVDA", price: 5, date: "2026-02-27). Sign in", source: "sample" },
+      { symbol: "NVDA", price: 5, date: odd, source: "sample" },
+      { symbol: odd, price: 5, date: "2026-02-27", source: "stooq" },
+    ].map((structuredContent, index): (typeof SAID)[number] => [
+      `no quote of what may be none (${index + 1})`,
+      [],
+      [says({ content: [text("ok")], structuredContent }), list("get_stock_price")],
+      { code: 0, stdout: "ok\n", stderr: "" },
+    ]),
     [
       "a word where the result is empty",
       ["--tool", "t"],
@@ -157,7 +170,7 @@ describe("the client as a program", { concurrency: 4 }, () => {
           error: {
             code: -32042,
             message: "Sign in",
-            data: { elicitations: [{ url: "https://a.example/1" }] },
+            data: { elicitations: [{ url: "https://a.example/1" }, odd, { url: odd }] },
           },
         },
         list("a"),
@@ -230,7 +243,8 @@ describe("the client as a program", { concurrency: 4 }, () => {
       {
         code: 0,
         stdout:
-          "t: Tells the time\n  zone (string, required) As in TZ\n  all (optional)\nu\n",
+          "t: Tells the time\n  zone (string, required) As in TZ\n  all (optional)\n" +
+          "  two (string, null, optional)\n  odd (optional)\nu\n",
         stderr: "",
       },
     ],
@@ -287,6 +301,17 @@ describe("the client as a program", { concurrency: 4 }, () => {
     assert.match(stderr, /"no ticker" is not a ticker symbol/);
   });
 
+  test("it tells of the sample where nobody can be asked", async () => {
+    const { code, stdout, stderr } = await pair(...DOWN, "--ticker", "NVDA");
+    assert.deepEqual({ code, stdout }, { code: 1, stdout: "" });
+    const flags = "use a terminal, or --answer or --defaults.";
+    assert.match(
+      stderr,
+      /bundled price, but this client can't be asked whether it will do\.\n.*\n$/,
+    );
+    assert.ok(stderr.endsWith(`No question could be answered here: ${flags}\n`), stderr);
+  });
+
   test("it does not consent to the sample unasked", async () => {
     const consent = (...args: string[]) => pair(...DOWN, "--ticker", "NVDA", ...args);
     const [unasked, agreed, refused] = await Promise.all([
@@ -340,6 +365,14 @@ describe("the client as a program", { concurrency: 4 }, () => {
     const { ended } = start(args, openSync("/dev/full", "w"));
     const stderr = "The result could not be written (ENOSPC).\n";
     assert.deepEqual(await ended, { code: 1, stderr });
+  });
+
+  test("it ends at SIGTERM though nobody reads what it writes", async () => {
+    const own = Array.from({ length: 8 }, () => "x".repeat(100_000));
+    const { child, ended } = start(withPeer("environment", ["--tool", "any"], own));
+    child.stdout?.once("readable", () => child.kill("SIGTERM"));
+    child.once("exit", () => child.stdout?.resume());
+    assert.deepEqual(await ended, { code: 143, stderr: "Interrupted.\n" });
   });
 
   test("it takes a reader that has left for no failure, and waits for no input", async () => {
@@ -423,7 +456,7 @@ describe("the client as a program", { concurrency: 4 }, () => {
       second: { action: "accept", content: { integer: 3 } },
     });
     assert.equal(code, 2, "the server may have gone on without it");
-    assert.equal(stderr, "--answer size: no question had such a field.\n");
+    assert.equal(stderr, "--answer size: no question was left for it.\n");
   });
 
   test("it completes an answer with defaults, and takes the title of a choice", async () => {
