@@ -215,6 +215,6 @@ function readQuote(rows: Row[], symbol: StockSymbol): Lookup {
   if (!isPrice || date === undefined) return UNREADABLE;
   const quote: Quote = { symbol: symbol.shown, price, date, source: "stooq" };
   if (/^\d\d:\d\d(:\d\d)?$/.test(time)) quote.time = time;
-  if (/^\P{C}{1,100}$/u.test(name)) quote.name = name;
+  if (/^[^\p{C}\p{Zl}\p{Zp}\ufffd]{1,100}$/u.test(name)) quote.name = name;
   return { found: "quote", quote };
 }

@@ -5,14 +5,8 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { readForm, type Field } from "./form.ts";
-import {
-  ConnectionError,
-  INVALID_PARAMS,
-  METHOD_NOT_FOUND,
-  RpcError,
-  type Context,
-  type Params,
-} from "./peer.ts";
+import { ConnectionError, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError } from "./peer.ts";
+import type { Context, Params } from "./peer.ts";
 import * as mcp from "./schema.ts";
 
 /** Answers the questions of servers. What it can do is what is declared to them. */

@@ -5,7 +5,7 @@
  *
  * The server's end is an interpreter: it turns each request into a modern one, so tools know
  * nothing of this. To drop the era, delete this file, and in serve.ts and connect.ts its import
- * and the one expression that uses it.
+ * and the one place that uses it.
  *
  * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle
  */
@@ -13,16 +13,8 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { answerQuestion, capabilities, withPages } from "./answer.ts";
 import type { Link, Options, Session } from "./link.ts";
-import {
-  ConnectionError,
-  INTERNAL_ERROR,
-  RpcError,
-  type Context,
-  type Handler,
-  type Id,
-  type Params,
-  type Peer,
-} from "./peer.ts";
+import { ConnectionError, INTERNAL_ERROR, RpcError } from "./peer.ts";
+import type { Context, Handler, Id, Params, Peer } from "./peer.ts";
 import { untilComplete, type Ask, type Retry } from "./rounds.ts";
 import * as mcp from "./schema.ts";
 import { failure } from "./tool.ts";

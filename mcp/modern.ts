@@ -8,15 +8,8 @@
  */
 import { answerQuestion, capabilities, withPages } from "./answer.ts";
 import { anySignal, type Link, type Options, type Session } from "./link.ts";
-import {
-  ConnectionError,
-  INVALID_PARAMS,
-  METHOD_NOT_FOUND,
-  RpcError,
-  type Context,
-  type Handler,
-  type Params,
-} from "./peer.ts";
+import { ConnectionError, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError } from "./peer.ts";
+import type { Context, Handler, Params } from "./peer.ts";
 import { untilComplete, type Retry } from "./rounds.ts";
 import * as mcp from "./schema.ts";
 import { open, seal } from "./state.ts";

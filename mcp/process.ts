@@ -30,7 +30,7 @@ const PASSED_ON =
 const STOP_STEP_MS = 2000;
 const TAIL_MS = 500;
 const SCRIPT = /\.[cm]?[jt]s$/;
-const BRIDGE = "an HTTP server needs a bridge to stdio, such as npx mcp-remote";
+const BRIDGE = "an HTTP server needs a bridge to stdio, such as --server mcp-remote --";
 const HAS_GROUPS = process.platform !== "win32";
 
 /**
@@ -105,7 +105,7 @@ function whyNot(name: string, code = "ENOENT"): string {
     const apart = name.replace(/\s+/, " -- ");
     if (apart !== name) return `no command is "${name}"; arguments follow --: ${apart}`;
     if (SCRIPT.test(name)) return `there is no script ${name} (its arguments follow --)`;
-    return `${name} must be a script or a command`;
+    return `${name} must be a script (.ts, .js) or a command in PATH`;
   }
   if (statSync(file).isDirectory()) return `${name} is a folder`;
   try {

@@ -9,13 +9,8 @@
  * @see https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
  */
 import { ConnectionError } from "./peer.ts";
-import {
-  InputRequest,
-  InputRequired,
-  parseResult,
-  Result,
-  type InputResponse,
-} from "./schema.ts";
+import { InputRequest, InputRequired, parseResult, Result } from "./schema.ts";
+import type { InputResponse } from "./schema.ts";
 
 /** What a retry carries beside the original params. Empty on the first attempt. */
 export type Retry = {

@@ -8,13 +8,8 @@
  * @see https://modelcontextprotocol.io/specification/2026-07-28/schema
  */
 import * as z from "zod";
-import {
-  ConnectionError,
-  INVALID_PARAMS,
-  isObject,
-  RpcError,
-  type Params,
-} from "./peer.ts";
+import { ConnectionError, INVALID_PARAMS, isObject, RpcError } from "./peer.ts";
+import type { Params } from "./peer.ts";
 
 // --- Versions and codes ------------------------------------------------------------------
 

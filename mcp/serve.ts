@@ -57,7 +57,7 @@ export async function serveStreams(
   output.on("error", () => input.destroy()); // the client has left
   await peer.listen();
   peer.close(new ConnectionError("The client closed the connection"));
-  // A question that still waits for this ends now too.
+  // A question that waits until the client is ready ends now too.
   peer.onNotification("notifications/initialized", {});
   await peer.finish(GRACE_MS);
 }

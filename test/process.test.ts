@@ -54,9 +54,13 @@ const REASONS: [what: string, command: string, reason: string][] = [
   [
     "no command",
     "no-such-command",
-    "(ENOENT): no-such-command must be a script or a command",
+    "(ENOENT): no-such-command must be a script (.ts, .js) or a command in PATH",
   ],
-  ["no file", "./no/such", "(ENOENT): ./no/such must be a script or a command"],
+  [
+    "no file",
+    "./no/such",
+    "(ENOENT): ./no/such must be a script (.ts, .js) or a command in PATH",
+  ],
   [
     "a missing interpreter",
     at("no-interpreter"),
@@ -91,7 +95,7 @@ const REASONS: [what: string, command: string, reason: string][] = [
   [
     "a URL",
     "http://127.0.0.1:9/mcp",
-    "(ENOENT): an HTTP server needs a bridge to stdio, such as npx mcp-remote http://127.0.0.1:9/mcp",
+    "(ENOENT): an HTTP server needs a bridge to stdio, such as --server mcp-remote -- http://127.0.0.1:9/mcp",
   ],
   [
     "a command in one string",
@@ -112,7 +116,7 @@ const SCRIPTS: [command: string, reason: string][] = [
   ["~/srv.js", "only a shell expands ~; write out ~/srv.js"],
   [
     "https://example.org/srv.js",
-    "an HTTP server needs a bridge to stdio, such as npx mcp-remote https://example.org/srv.js",
+    "an HTTP server needs a bridge to stdio, such as --server mcp-remote -- https://example.org/srv.js",
   ],
 ];
 for (const [command, reason] of SCRIPTS) {
