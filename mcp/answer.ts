@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { readForm, type Field } from "./form.ts";
 import { ConnectionError, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError } from "./peer.ts";
-import type { Context, Params } from "./peer.ts";
+import type { Params } from "./peer.ts";
 import * as mcp from "./schema.ts";
 
 /** Answers the questions of servers. What it can do is what is declared to them. */
@@ -57,6 +57,8 @@ export async function answerQuestion(
 
 // --- Pages -------------------------------------------------------------------------------
 
+type Waiter = { readonly signal: AbortSignal };
+
 /** The person gave up on a page, where there was no question to say so to. */
 export class GaveUp extends ConnectionError {}
 GaveUp.prototype.name = "GaveUp";
@@ -69,19 +71,19 @@ export function withPages(
   put: (
     q: mcp.InputRequest,
     again: boolean,
-    context: Context,
+    context: Waiter,
   ) => Promise<mcp.InputResponse>,
 ) {
   let page: mcp.InputRequest | undefined;
   return {
-    async ask(question: mcp.InputRequest, context: Context): Promise<mcp.InputResponse> {
+    async ask(question: mcp.InputRequest, context: Waiter): Promise<mcp.InputResponse> {
       const { mode, url } = question.params;
       const again = page !== undefined && page.params["url"] === url;
       const answer = await put(question, again, context);
       if (mode === "url" && answer["action"] === "accept") page = question;
       return answer;
     },
-    async pause({ signal }: Context): Promise<void> {
+    async pause({ signal }: Waiter): Promise<void> {
       if (!page) {
         const pause = sleep(200, undefined, { signal });
         return pause.catch(() => signal.throwIfAborted());

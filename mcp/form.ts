@@ -138,26 +138,27 @@ export function range(low: number, high: number): string {
   return low === -Infinity ? `at most ${high}` : `${low} to ${high}`;
 }
 
+const fits = ({ low, high }: Field, size: number) => size >= low && size <= high;
+
 /** Why the value does not satisfy the field, as a clause; undefined if it does. */
 export function checkValue(field: Field, value: unknown): string | undefined {
   const { kind, low, high } = field;
-  const fits = (size: number) => size >= low && size <= high;
   const span = range(low, high);
   switch (kind) {
     case "string": {
       if (typeof value !== "string") return "must be text";
       const length = [...value].length; // JSON Schema counts characters, not UTF-16 units
-      if (!fits(length)) return `must have ${span} characters`;
+      if (!fits(field, length)) return `must have ${span} characters`;
       if (!field.format) return undefined;
       const isValid = FORMATS[field.format][0].safeParse(value).success;
       return isValid ? undefined : mustBe(field.format);
     }
     case "integer":
       if (!Number.isSafeInteger(value)) return "must be a whole number";
-      return fits(value as number) ? undefined : `must be ${span}`;
+      return fits(field, value as number) ? undefined : `must be ${span}`;
     case "number":
       if (!Number.isFinite(value)) return "must be a number of at most 15 digits";
-      return fits(value as number) ? undefined : `must be ${span}`;
+      return fits(field, value as number) ? undefined : `must be ${span}`;
     case "boolean":
       return typeof value === "boolean" ? undefined : "must be yes or no";
     case "choice":
@@ -167,7 +168,7 @@ export function checkValue(field: Field, value: unknown): string | undefined {
       const known = new Set<unknown>(field.choices.map((choice) => choice.value));
       const isKnown = Array.isArray(value) && value.every((item) => known.has(item));
       if (!isKnown) return "must be some of the choices";
-      return fits(value.length) ? undefined : `must be ${span} of the choices`;
+      return fits(field, value.length) ? undefined : `must be ${span} of the choices`;
     }
   }
 }
@@ -272,6 +273,7 @@ export function formRequest(message: string, requestedSchema: object): InputRequ
 }
 
 const INVALID = "is not valid"; // only zod minds, and the author has no words for it
+const UNWORDED = { error: () => INVALID };
 const invalid = (reason: string) => ({ action: "invalid", reason }) as const;
 
 /**
@@ -292,7 +294,7 @@ export async function readAnswer<F extends z.ZodObject>(form: F, response: unkno
   const start = (one?: Field) => (one && fields.length > 1 ? `${one.title}: ` : "");
   const problem = checkContent(fields, answered);
   if (problem) return invalid(`${start(problem.field) || "That "}${problem.reason}.`);
-  const parsed = await form.safeParseAsync(answered, { error: () => INVALID });
+  const parsed = await form.safeParseAsync(answered, UNWORDED);
   if (parsed.success) return { action, value: parsed.data };
   const { path = [], message = INVALID } = parsed.error.issues[0] ?? {};
   const field = fields.find(({ name }) => name === path[0]);

@@ -15,14 +15,19 @@ import { answerQuestion, capabilities, withPages } from "./answer.ts";
 import type { Link, Options, Session } from "./link.ts";
 import { ConnectionError, INTERNAL_ERROR, RpcError } from "./peer.ts";
 import type { Context, Handler, Id, Params, Peer } from "./peer.ts";
-import { untilComplete, type Ask, type Retry } from "./rounds.ts";
+import { untilComplete } from "./rounds.ts";
 import * as mcp from "./schema.ts";
 import { failure } from "./tool.ts";
 
 // --- The server's end --------------------------------------------------------------------
 
-/** How long a person may think about a question. */
+/** How long a person may think about a question, and what ends the wait. */
 const QUESTION_MS = 10 * 60 * 1000;
+const late = () => new ConnectionError("The client did not answer in time");
+const limit = (expire: (reason: Error) => void) => {
+  const timer = setTimeout(() => expire(late()), QUESTION_MS).unref();
+  return () => clearTimeout(timer);
+};
 
 /**
  * Serves what belongs to the legacy era, and passes everything else on to `modern`, which also
@@ -49,8 +54,14 @@ export function serveLegacy(modern: Handler, peer: Peer): Handler {
     const isModern = client ? isOurs : method !== "ping" || version !== undefined;
     if (isModern) return modern(method, params, context);
     if (method === "ping" || !client) return {};
-    const ask: Ask = (question) => askClient(peer, question, ready, context.signal);
-    return interpret(method, envelop(params, client), { modern, ask, context });
+    const call = envelop(params, client);
+    const pages = withPages((question) => askClient(peer, question, ready, context));
+    const result = untilComplete(
+      (retry) => modern(method, { ...call, ...retry }, context),
+      (question) => pages.ask(question, context),
+      () => pages.pause(context),
+    );
+    return translate(result);
   };
 }
 
@@ -75,22 +86,11 @@ function envelop(params: Params, client: mcp.InitializeParams): Params {
   return { ...own, _meta };
 }
 
-/** Runs the loop on a modern request, and takes off what older clients don't know. */
-async function interpret(
-  method: string,
-  params: Params,
-  { modern, ask, context }: { modern: Handler; ask: Ask; context: Context },
-): Promise<object> {
-  const pages = withPages(ask);
-  const attempt = (retry: Retry) => modern(method, { ...params, ...retry }, context);
+/** Takes off a result what older clients don't know. */
+async function translate(running: Promise<mcp.Result>): Promise<object> {
   try {
-    const result = await untilComplete(
-      attempt,
-      (question) => pages.ask(question, context),
-      () => pages.pause(context),
-    );
-    const { resultType, ttlMs, cacheScope, _meta, ...older } = result;
-    const { [mcp.SERVER_INFO]: self, ...rest } = mcp.meta(result);
+    const { resultType, ttlMs, cacheScope, _meta, ...older } = await running;
+    const { [mcp.SERVER_INFO]: self, ...rest } = mcp.meta({ _meta });
     return Object.keys(rest).length > 0 ? { ...older, _meta: rest } : older;
   } catch (error) {
     // To these clients a question that can't be asked or answered is a failed call.
@@ -105,22 +105,20 @@ async function askClient(
   peer: Peer,
   { method, params }: mcp.InputRequest,
   ready: Promise<void> | undefined,
-  signal: AbortSignal,
+  context: Context,
 ): Promise<mcp.InputResponse> {
-  const late = () => new ConnectionError("The client did not answer in time");
   if (ready) {
-    const limit = sleep(QUESTION_MS, late, { signal, ref: false });
-    if ((await Promise.race([ready, limit])) === late) throw late();
+    const tooLong = sleep(QUESTION_MS, late, { signal: context.signal, ref: false });
+    if ((await Promise.race([ready, tooLong])) === late) throw late();
   }
   // A question by URL has an id in these versions, by which its end can be told.
   const id = params["mode"] === "url" && { elicitationId: randomUUID() };
   const options = {
-    signal,
-    limit: (expire: (reason: Error) => void) => {
-      const timer = setTimeout(() => expire(late()), QUESTION_MS).unref();
-      return () => clearTimeout(timer);
+    within: context,
+    limit,
+    onAbandon(requestId: Id) {
+      peer.notify("notifications/cancelled", { requestId });
     },
-    onAbandon: (requestId: Id) => peer.notify("notifications/cancelled", { requestId }),
   };
   try {
     const answer = await peer.request(method, { ...params, ...id }, options);

@@ -75,7 +75,9 @@ async function callTool(tools: Tools, params: Params, context: Context): Promise
   const round: Round = {
     answers: inputResponses ?? {},
     state: requestState === undefined ? undefined : open(requestState, binding),
-    canAsk: (question) => !missing(question, client),
+    canAsk(question) {
+      return !missing(question, client);
+    },
     get signal() {
       return context.signal;
     },

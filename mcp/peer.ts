@@ -12,8 +12,17 @@ export type Id = string | number;
 export type Params = Record<string, unknown>;
 type Result = object | Promise<object>;
 
-/** The signal aborts when nobody wants the answer any more. */
-export type Context = { readonly signal: AbortSignal };
+/** A request that is served. It aborts when nobody wants the answer any more. */
+export class Context extends AbortController {
+  done: Promise<void> | undefined;
+  cause: Error | undefined;
+  /** Gives up the requests `within` this one; making a signal and listening to it is slow. */
+  readonly giveUp = new Set<() => void>();
+  override abort(cause: Error): void {
+    super.abort((this.cause = cause));
+    for (const giveUp of this.giveUp) giveUp();
+  }
+}
 /** An `RpcError` that is thrown is sent as it is, any other error as a bland -32603. */
 export type Handler = (method: string, params: Params, context: Context) => Result;
 
@@ -43,6 +52,7 @@ export class ConnectionError extends Error {}
 
 export type RequestOptions = {
   signal?: AbortSignal | undefined;
+  within?: Context | undefined;
   limit?: (expire: (reason: Error) => void) => () => void;
   onAbandon?: ((id: Id) => void) | undefined;
 };
@@ -52,7 +62,6 @@ type Waiting = Omit<RequestOptions, "limit"> & {
   stop: (() => void) | undefined;
   onAbort: () => void;
 };
-type Serving = AbortController & { done?: Promise<void> };
 
 export class Peer {
   /** Serves requests. Unset, a request is noted and dropped. */
@@ -69,7 +78,7 @@ export class Peer {
   readonly #output: Writable;
   readonly #lines = new Lines();
   readonly #waiting = new Map<unknown, Waiting>();
-  readonly #serving = new Map<unknown, Serving>();
+  readonly #serving = new Map<unknown, Context>();
   #nextId = 1;
   #closed: Error | undefined;
 
@@ -85,22 +94,26 @@ export class Peer {
   /**
    * Sends a request and waits for its result, however long that takes.
    * @param options.signal gives up waiting and rejects with the signal's reason
+   * @param options.within gives up when that request, which is served, is not wanted any more
    * @param options.limit starts a clock that may give up too, and returns what stops it
    * @param options.onAbandon called when waiting is given up, to tell the other side
    * @throws {RpcError} the error the other side answered with
    * @throws {ConnectionError} the answer is no response; or the reason given to `close`
    */
   request(method: string, params: Params, options: RequestOptions = {}) {
-    const { signal, limit, onAbandon } = options;
+    const { signal, within, limit, onAbandon } = options;
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
+      if (within?.cause) throw within.cause;
       if (this.#closed) throw this.#closed;
       const id = this.#nextId++;
       const line = JSON.stringify({ jsonrpc: "2.0", id, method, params });
       const stop = limit?.((reason) => this.#abandon(id, reason));
-      const onAbort = () => this.#abandon(id, signal?.reason);
+      const onAbort = () => this.#abandon(id, within?.cause ?? signal?.reason);
       signal?.addEventListener("abort", onAbort);
-      this.#waiting.set(id, { resolve, reject, signal, onAbandon, stop, onAbort });
+      within?.giveUp.add(onAbort);
+      const waiting = { resolve, reject, signal, within, onAbandon, stop, onAbort };
+      this.#waiting.set(id, waiting);
       this.#write(line);
     });
   }
@@ -120,6 +133,7 @@ export class Peer {
     this.#waiting.delete(id);
     waiting?.stop?.();
     waiting?.signal?.removeEventListener("abort", waiting.onAbort);
+    waiting?.within?.giveUp.delete(waiting.onAbort);
     return waiting;
   }
 
@@ -201,7 +215,7 @@ export class Peer {
     } else if (!this.onRequest) {
       this.onNote(`dropped the request ${method}: this side serves none`);
     } else {
-      const serving: Serving = new AbortController();
+      const serving = new Context();
       this.#serving.set(id, serving);
       serving.done = this.#serve(id, serving, this.onRequest, method, params);
     }
@@ -240,7 +254,7 @@ export class Peer {
 
   // --- Serving -------------------------------------------------------------------------
 
-  async #serve(id: Id, serving: Serving, handler: Handler, ...call: [string, Params]) {
+  async #serve(id: Id, serving: Context, handler: Handler, ...call: [string, Params]) {
     let line: string;
     try {
       let result = handler(...call, serving);
@@ -255,9 +269,9 @@ export class Peer {
     this.#write(line);
   }
 
-  #toRpcError(failure: unknown, { signal }: Serving): RpcError {
+  #toRpcError(failure: unknown, { cause }: Context): RpcError {
     if (failure instanceof RpcError) return failure;
-    if (signal.aborted) return new RpcError(INTERNAL_ERROR, signal.reason.message);
+    if (cause) return new RpcError(INTERNAL_ERROR, cause.message);
     this.onNote(inspect(failure));
     return new RpcError(INTERNAL_ERROR, "internal error");
   }

@@ -137,8 +137,7 @@ export class Person {
   /** Nobody agrees to what was not on the screen, or not long enough to be read. */
   async #forget(): Promise<void> {
     await this.#settle(this.#restMs);
-    const lines = this.#typed.filter(isSaid);
-    const count = lines.length + (this.#lines.line === "" ? 0 : 1);
+    const count = this.#typed.filter(isSaid).length + (this.#lines.line === "" ? 0 : 1);
     this.#typed = [];
     this.#lift(false);
     if (count === 1) this.#say("A line typed before the question was dropped.");

@@ -515,6 +515,33 @@ test("it tells behind the request when that is given up while it is being sent",
   assert.equal((await wire.next())["method"], "last");
 });
 
+test("it gives up what is asked within a request that is dropped, and asks no more", async () => {
+  const { peer, wire } = server();
+  const abandoned: unknown[] = [];
+  const onAbandon = (id: unknown) => abandoned.push(id);
+  const ended = new Promise<unknown>((resolve) => {
+    peer.onRequest = async (_method, _params, within) => {
+      await peer.request("first", {}, { within });
+      const open = [1, 2].map(() => peer.request("ask", {}, { within, onAbandon }));
+      const ends = await Promise.allSettled(open);
+      const late = peer.request("late", {}, { within, onAbandon });
+      resolve([...ends, ...(await Promise.allSettled([late]))].map(reasonOf));
+      return {};
+    };
+  });
+  const reasonOf = (end: PromiseSettledResult<unknown>) =>
+    end.status === "rejected" ? end.reason.message : "answered";
+  wire.send(request("a", "tool"));
+  assert.equal((await wire.next())["method"], "first");
+  wire.send(result(1, {}));
+  for (const id of [2, 3]) assert.equal((await wire.next())["id"], id);
+  peer.drop("a");
+  assert.deepEqual(await ended, Array(3).fill("the request was cancelled"));
+  assert.deepEqual(abandoned, [2, 3]);
+  peer.notify("last");
+  assert.equal((await wire.next())["method"], "last");
+});
+
 test("it gives up when a clock says so, tells once, and stops the clock", async () => {
   const { peer, wire } = client();
   const seen: unknown[] = [];
