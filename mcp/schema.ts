@@ -7,6 +7,7 @@
  * counts as an absent key, as programs in many languages write null for what they leave out.
  * @see https://modelcontextprotocol.io/specification/2026-07-28/schema
  */
+import "zod/compile"; // schemas made after this become functions when they first parse
 import * as z from "zod";
 import { ConnectionError, INVALID_PARAMS, isObject, RpcError } from "./peer.ts";
 import type { Params } from "./peer.ts";
